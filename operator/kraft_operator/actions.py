@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kraft_operator.credentials import CredentialAction, EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import CredentialAction, EnterStage, written_by
 from kraft_operator.ledger import JournaledStep, Ledger
 from kraft_operator.users import UserAction
 from storage_guard.formats import Grant
@@ -366,6 +366,8 @@ def target(action: Action) -> str:
     """What an action is about, for people."""
     if isinstance(action, UserAction):
         return f"KRaftUser/{action.user}"
+    if isinstance(action, CredentialAction):
+        return written_by(action)
     match action:
         case WriteLedger():
             return "ledger"
@@ -391,8 +393,6 @@ def target(action: Action) -> str:
             return f"broker {action.node_id}"
         case DeleteOperation():
             return f"KRaftOperation/{action.name}"
-        case MakeAuthority() | TurnAuthority() | IssueCertificate():
-            return f"Secret/{action.wanted.secret if isinstance(action, IssueCertificate) else action.secret}"
         case FinalizeFeature() | EnterStage():
             return action.name
         case RemoveVoter() | AddVoter() | UpdateVoter():

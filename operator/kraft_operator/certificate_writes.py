@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.credentials import IssueCertificate, MakeAuthority, Turn, TurnAuthority
+from kraft_operator.credentials import (
+    CopyCertificate,
+    CredentialAction,
+    IssueCertificate,
+    MakeAuthority,
+    PublishAuthorities,
+    RequestCertificate,
+    Turn,
+    TurnAuthority,
+)
 from kraft_operator.fence import Stale
-from kraft_operator.kube import SECRET, Gateway, Object
-from kraft_operator.security.certificates import BadCertificate, Issuer, facts
-from kraft_operator.security.secret_objects import leaf_secret, public_secret
+from kraft_operator.kube import CERTIFICATE, SECRET, Gateway, Object
+from kraft_operator.security.certificates import BadCertificate, Issuer, as_nodes_read, facts
+from kraft_operator.security.secret_objects import leaf_secret, pair_of, public_secret
 from kraft_operator.security.succession import Keys, authority_of, authority_secret, keys_of
 from kraft_operator.settings import Failpoints
 
@@ -31,7 +40,7 @@ class CertificateWrites:
     authority: str
     """The Secret with the authority's key."""
 
-    def perform(self, action: MakeAuthority | TurnAuthority | IssueCertificate) -> None:
+    def perform(self, action: CredentialAction) -> None:
         match action:
             case MakeAuthority():
                 self.make_authority(action)
@@ -39,6 +48,14 @@ class CertificateWrites:
                 self.turn(action)
             case IssueCertificate():
                 self.issue(action)
+            case RequestCertificate():
+                self.failpoints.hit("before_call.request_certificate")
+                self.kube.apply(CERTIFICATE, dict(action.manifest), timeout=self.timeout)
+            case PublishAuthorities():
+                published = public_secret(self.cluster, action.secret, action.certificates)
+                self.kube.apply(SECRET, published, timeout=self.timeout)
+            case CopyCertificate():
+                self.copy(action)
 
     def make_authority(self, action: MakeAuthority) -> None:
         namespace = self.cluster.namespace
@@ -92,12 +109,30 @@ class CertificateWrites:
         if action.trusts != keys.fingerprints:
             raise Stale(f"Secret {self.authority} holds another authority; {READ_AGAIN}")
         pair = self.issuer.issue(keys.signing, wanted.subject, wanted.hosts, wanted.seconds)
-        body = leaf_secret(self.cluster, wanted, pair, keys.trusted)
+        self._put(leaf_secret(self.cluster, wanted, pair, keys.trusted), action.uid, action.version)
+
+    def copy(self, action: CopyCertificate) -> None:
+        """Of exactly what was judged: somebody may have written another one since."""
+        wanted, source = action.wanted, action.source
+        name = wanted.origin if source is not None else wanted.secret
+        known = (source.uid, source.version) if source is not None else (action.uid, action.version)
+        found = self.kube.find(SECRET, self.cluster.namespace, name)
+        meta = (found or {"metadata": {}})["metadata"]
+        if found is None or (meta.get("uid"), meta.get("resourceVersion")) != known:
+            raise Stale(f"Secret {name} is not the one that was planned upon; {READ_AGAIN}")
+        try:
+            pair = as_nodes_read(pair_of(found))
+        except BadCertificate as error:
+            raise Stale(f"Secret {name} cannot be used: {error}; {READ_AGAIN}") from error
+        self._put(leaf_secret(self.cluster, wanted, pair, action.trusted), action.uid, action.version)
+
+    def _put(self, body: Object, uid: str, version: str) -> None:
+        """In the place of exactly the Secret that was read, or of none."""
         self.failpoints.hit("before_call.certificate")
-        if not action.version:
-            self.kube.create(SECRET, namespace, body, timeout=self.timeout)
+        if not version:
+            self.kube.create(SECRET, self.cluster.namespace, body, timeout=self.timeout)
         else:
-            body["metadata"] |= {"uid": action.uid, "resourceVersion": action.version}
+            body["metadata"] |= {"uid": uid, "resourceVersion": version}
             self.kube.replace(SECRET, body, timeout=self.timeout)
         self.failpoints.hit("after_call.certificate")
 

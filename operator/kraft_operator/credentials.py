@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ class Wanted:
     """How long it is valid."""
     owner: tuple[str, str, str, str]
     """apiVersion, kind, name and UID of the object with which the Secret goes."""
+    needed: tuple[str, ...] = ()
+    """Of the hosts, those by whose names somebody connects: what others issue has to be for these at least."""
+    origin: str = ""
+    """The Secret in which somebody else puts the certificate; empty where the operator issues it."""
+    also: tuple[str, ...] = ()
+    """Other subjects by which its owner may come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,9 @@ class Issued:
     trusts: tuple[str, ...] = ()
     """Fingerprints of the authorities beside it."""
     fault: str = ""
+    fingerprint: str = ""
+    origin: str = ""
+    """The Secret of which this one is a copy; empty where the operator issued it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,34 @@ class Succession:
 
 
 @dataclass(frozen=True, slots=True)
+class Sourced:
+    """Certificates that somebody else issues, as they were read."""
+
+    bundle: tuple[str, ...] = ()
+    """Fingerprints of the authorities that are to be trusted."""
+    sources: Mapping[str, Issued] = field(default_factory=dict)
+    """By the name of the Secret in which somebody else puts them; what is not there has no Secret."""
+    authorities: Mapping[str, str] = field(default_factory=dict)
+    """Certificates of all authorities that are known, in PEM, by fingerprint."""
+    fault: str = ""
+    """Why none of them can be used."""
+    requests: Mapping[str, Request] = field(default_factory=dict)
+    """What cert-manager was asked for, by the name of the Secret that it is to fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A Certificate of cert-manager."""
+
+    digest: str
+    """Names what is asked for."""
+    waits: str = ""
+    """What it says while it is not Ready."""
+    owned: bool = True
+    """It is this cluster's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """Of a secure cluster, as they were read."""
 
@@ -118,6 +156,8 @@ class Credentials:
     """By the name of the Secret; what is not there has no Secret."""
     fault: str = ""
     """Why the Secret with the authority's key cannot be used."""
+    sourced: Sourced | None = None
+    """Where somebody else issues."""
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -172,6 +212,45 @@ class IssueCertificate:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestCertificate:
+    """Ask cert-manager for a certificate: this Certificate, as a whole."""
+
+    wanted: Wanted
+    manifest: Mapping[str, Any] = field(repr=False)
+    digest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishAuthorities:
+    """Let everybody read who is trusted."""
+
+    secret: str
+    certificates: str = field(repr=False)
+    """In PEM."""
+    fingerprints: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCertificate:
+    """Put what is in exactly this Secret of somebody else (`source`) into the Secret that nodes mount, in the place of
+    what was read there (`uid`, `version`; empty: of nothing), with those whom its owner shall trust. Without a `source`
+    key and certificate stay what they are.
+    """
+
+    wanted: Wanted
+    source: Issued | None
+    uid: str
+    version: str
+    trusted: str = field(repr=False)
+    """In PEM."""
+    trusts: tuple[str, ...]
+    """Their fingerprints."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnterStage:
     """The cluster goes on to the next stage on the way to a secure one, or `back`. The ledger has it: nothing else is
     done for it.
@@ -187,4 +266,16 @@ class EnterStage:
         return f"stage {self.stage}"
 
 
-CredentialAction = MakeAuthority | TurnAuthority | IssueCertificate
+SourcedAction = RequestCertificate | PublishAuthorities | CopyCertificate
+CredentialAction = MakeAuthority | TurnAuthority | IssueCertificate | SourcedAction
+
+
+def written_by(action: CredentialAction) -> str:
+    """For people."""
+    match action:
+        case IssueCertificate() | CopyCertificate():
+            return f"Secret/{action.wanted.secret}"
+        case MakeAuthority() | TurnAuthority() | PublishAuthorities():
+            return f"Secret/{action.secret}"
+        case RequestCertificate():
+            return f"Certificate/{action.wanted.origin}"

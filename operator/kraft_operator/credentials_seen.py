@@ -14,13 +14,16 @@ from zlib import crc32
 
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.api import names
+from kraft_operator.api.security import CertificateSource
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.credentials import (
     Authority,
+    CopyCertificate,
     CredentialAction,
     Credentials,
     IssueCertificate,
     Issued,
+    RequestCertificate,
     Succession,
 )
 from kraft_operator.kube import SECRET, Gateway, Object
@@ -28,9 +31,11 @@ from kraft_operator.observed import Pod
 from kraft_operator.proofs import Doubt, doubts
 from kraft_operator.security.access import access_by, key_store, secured_by
 from kraft_operator.security.certificates import BadCertificate
+from kraft_operator.security.identities import origin_of
 from kraft_operator.security.secret_objects import TRUSTED, issued_in, published_by, text_of
 from kraft_operator.security.succession import authority_of, keys_of
 from kraft_operator.security.user_objects import settings_of, user_secret_seen
+from kraft_operator.sources_seen import SourceMemory
 from kraft_operator.users import Found, MakePassword, SetPassword, User, UserAction, Users, UserSecret
 
 OWN_SECONDS: Final = 30.0
@@ -53,6 +58,8 @@ class Access:
     security: ListenerSecurity | None = PLAINTEXT
     proof: ListenerSecurity | None = None
     """How a node is asked whether it has what the last step towards another authority wrote; None at rest."""
+    step: str = ""
+    """Names what it proves, where somebody else issues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,7 @@ class SecretMemory:
     """UIDs of pods whose node was seen to have what a step towards another authority wrote, to that step."""
     _found: tuple[float, Found] | None = None
     """What the cluster itself has of users."""
+    _sources: SourceMemory = field(default_factory=SourceMemory)
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""
@@ -99,8 +107,26 @@ class SecretMemory:
         issued = {name: found for name, (_, found) in self._issued.items() if found is not None}
         found = Credentials(read.authority, read.succession, read.published, issued=issued, fault=read.fault)
         speaks = self._security if cluster.spec.security.speaks_tls else PLAINTEXT
+        if cluster.spec.security.source is not CertificateSource.OPERATOR:
+            others = [own, *((names.archive_tls(cluster.name),) if cluster.spec.archive is not None else ())]
+            found, proof, step = self._sourced(cluster, found, others, nodes, kube=kube, now=now)
+            return Access(found, speaks, self._security if cluster.spec.security.on_its_way else proof, step)
         proof = self._security if cluster.spec.security.on_its_way else self._proof(read)
         return Access(found, speaks, proof)
+
+    def _sourced(
+        self, cluster: KRaftCluster, seen: Credentials, others: list[str], nodes: Collection[int], *, kube: Gateway,
+        now: float,
+    ) -> tuple[Credentials, ListenerSecurity | None, str]:  # fmt: skip
+        """The operator's own authority means nothing here, but for the restarts that were made for it."""
+        tls = self._security.tls if self._security is not None else None
+        shown, trust = (tls.keystore, tls.truststore) if tls is not None else (None, None)
+        known = self._trusted + ((trust.certificates or "") if trust is not None else "")
+        sourced = self._sources.look(cluster, others, nodes, known=known, kube=kube, now=now)
+        own = sourced.sources.get(origin_of(cluster, names.operator_tls(cluster.name)))
+        proof, step = self._sources.proof(sourced, seen.issued.values(), own, self._trusted, shown)
+        turns = Succession(turns=seen.succession.turns)
+        return replace(seen, authority=None, succession=turns, fault="", sourced=sourced), proof, step
 
     def _proof(self, read: AuthorityRead) -> ListenerSecurity | None:
         if read.probe is not None:
@@ -143,8 +169,10 @@ class SecretMemory:
     def forget(self, actions: Iterable[object]) -> None:
         """What these write, or would have written had it been as it was believed to be, is read by the next look."""
         for action in actions:
-            if isinstance(action, IssueCertificate):
+            if isinstance(action, IssueCertificate | CopyCertificate):
                 self._issued.pop(action.wanted.secret, None)
+            if isinstance(action, RequestCertificate | CopyCertificate):
+                self._sources.forget(action.wanted.origin)
             if isinstance(action, MakePassword | SetPassword):
                 self._users.pop(action.user, None)
             if isinstance(action, CredentialAction):
@@ -199,7 +227,7 @@ def proven(
     found = access.credentials
     if found is None or access.proof is None:
         return found
-    step = f"{found.succession.turns}.{found.succession.uid}"
+    step = access.step or f"{found.succession.turns}.{found.succession.uid}"
     if cluster.spec.security.on_its_way:
         step = cluster.formed
     asked = doubts(cluster, pods, secrets.proven(step))

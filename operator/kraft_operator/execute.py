@@ -51,7 +51,7 @@ from kraft_operator.actions import (
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.certificate_writes import CertificateWrites
-from kraft_operator.credentials import EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import CredentialAction, EnterStage
 from kraft_operator.disk_writes import DiskWrites
 from kraft_operator.fence import FenceLost, Holder, Stale, still_holds
 from kraft_operator.kube import (
@@ -164,6 +164,9 @@ class Execution:
         self.ledger_asked = True
 
     def _perform(self, action: Action) -> None:
+        if isinstance(action, CredentialAction):
+            self.certificates.perform(action)
+            return
         match action:
             case WriteLedger():
                 self._write_ledger(action.ledger)
@@ -214,8 +217,6 @@ class Execution:
                 self._run_helper(action)
             case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
                 self.users.perform(action, self.failed.get(action.user, ""))
-            case MakeAuthority() | TurnAuthority() | IssueCertificate():
-                self.certificates.perform(action)
             case DropClaim():
                 self.failpoints.hit("before_call.drop_claim")
                 self.kube.delete(CLAIM, self.cluster.namespace, action.claim, uid=action.uid, timeout=self.call_timeout)

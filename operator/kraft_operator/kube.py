@@ -57,6 +57,8 @@ NODE: Final = Kind("Node", "v1", "nodes", namespaced=False)
 CONFIG_MAP: Final = Kind("ConfigMap", "v1", "configmaps")
 SECRET: Final = Kind("Secret", "v1", "secrets")
 """Never listed nor watched: the operator may read those whose names it knows."""
+CERTIFICATE: Final = Kind("Certificate", "cert-manager.io/v1", "certificates")
+"""Of cert-manager, where it is installed; by name only."""
 SERVICE: Final = Kind("Service", "v1", "services")
 STATEFUL_SET: Final = Kind("StatefulSet", "apps/v1", "statefulsets")
 STORAGE_CLASS: Final = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)

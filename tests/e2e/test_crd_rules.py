@@ -65,6 +65,7 @@ OWNED = [
     "metadata.log.dir", "broker.rack",
 ]  # fmt: skip
 
+PROVIDED = {"trustedSecret": "ca", "nodeSecret": "node-$(NODE_ID)", "operatorSecret": "own"}
 TAKEN_BACK = "security.tls.mode Required is not taken back in one update"
 LOAD_BALANCER_CLASS = "loadBalancerClass cannot change: Kubernetes keeps it for ever"
 UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
@@ -99,6 +100,15 @@ WRONG: list[tuple[str, Any, str]] = [
         "nodeIdRange has fewer ids than replicas, or too many of them are excluded",
     ),
     ("spec.controllers.failureDomains", {"policy": "Strictly"}, "Unsupported value"),
+    ("spec.security", {"tls": {"issuer": "Nobody"}}, "Unsupported value"),
+    ("spec.security", {"tls": {"issuer": "CertManager"}}, "issuerRef goes with issuer CertManager, which needs it"),
+    ("spec.security", {"tls": {"issuerRef": {"name": "a"}}}, "issuerRef goes with issuer CertManager"),
+    ("spec.security", {"tls": {"issuer": "Provided"}}, "provided goes with issuer Provided, which needs it"),
+    (
+        "spec.security",
+        {"tls": {"issuer": "Provided", "provided": {**PROVIDED, "nodeSecret": "a-$(NODE)"}}},
+        "security.tls.provided.nodeSecret in body should match",
+    ),
     (
         "spec.controllers",
         {"replicas": 1, "failureDomains": {"policy": "Require"}},
@@ -393,6 +403,20 @@ def test_a_secure_cluster_is_not_made_plaintext_in_one_update(
             assert TAKEN_BACK in kubernetes.refusal(CLUSTER, namespace, edited(kept, "spec.security", value), "PUT")
         on_its_way = edited(kept, "spec.security", {"tls": {"mode": "Migrating"}})
         assert kubernetes.dry_run(CLUSTER, namespace, on_its_way, "PUT")
+
+
+def test_a_cluster_with_certificates_of_others_does_not_get_an_authority_of_its_own(
+    kubernetes: Kubernetes, resource_definition: None
+) -> None:
+    theirs = {"tls": {"mode": "Required", "issuer": "CertManager", "issuerRef": {"name": "corp"}}}
+    one = edited({**BASE, "metadata": {"name": "issued"}}, "spec.security", theirs)
+    with kubernetes.namespace("crd-issued") as namespace:
+        kept = kubernetes.gateway.create(CLUSTER, namespace, one)
+        for tls in ({}, {"issuer": "OperatorCA"}):
+            back = edited(kept, "spec.security", {"tls": {"mode": "Required", **tls}})
+            assert "does not go back to OperatorCA" in kubernetes.refusal(CLUSTER, namespace, back, "PUT")
+        provided = {"tls": {"mode": "Required", "issuer": "Provided", "provided": PROVIDED}}
+        assert kubernetes.dry_run(CLUSTER, namespace, edited(kept, "spec.security", provided), "PUT")
 
 
 def test_the_short_name_and_the_columns_are_served(kubernetes: Kubernetes, namespace: str, stored: Object) -> None:

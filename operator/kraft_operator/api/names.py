@@ -123,6 +123,11 @@ def node_tls(cluster: str, node_id: int) -> str:
     return f"{cluster}-{node_id}-tls"
 
 
+def issued_secret(secret: str) -> str:
+    """Where cert-manager puts what this Secret gets a copy of."""
+    return f"{secret.removesuffix('-tls')}-issued"
+
+
 def archive_name(cluster: str) -> str:
     """Of all that runs the archive: set, Service, file, policy."""
     return f"{cluster}-archive"

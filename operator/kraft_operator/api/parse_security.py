@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.api.network import Exposure, ListenerSpec
+from kraft_operator.api.parse_issuer import check_issuer, issuer_of
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.security import Authentication, AuthorizationMode, Security, Stage, TlsMode
 from kraft_operator.api.spec import ClusterSpec
@@ -69,8 +70,9 @@ def security_of(spec: Reader, found: Formed) -> Security:
     quiet = duration(migration.text("quiet", "10m"), migration.at("quiet"))
     if quiet > MAX_VALIDITY_SECONDS:
         raise InvalidSpec(migration.at("quiet"), "must be at most 8760h")
+    source, issuer, provided = issuer_of(tls, seconds)
     return Security(
-        mode_of(spec, found), seconds, waits, users,
+        mode_of(spec, found), seconds, waits, users, source=source, issuer=issuer, provided=provided,
         authorization=authorization.choice("mode", AuthorizationMode, AuthorizationMode.TRANSITION),
         quiet_seconds=quiet, stage=found.stage, migrated=found.migrated,
     )  # fmt: skip
@@ -123,6 +125,7 @@ def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> I
         yield from _check_listener(spec, listener)
     if any(each.name == "PLAINTEXT" and each.tls for each in (*spec.controller_listeners, *spec.broker_listeners)):
         yield "endpoints", "no encrypted listener is PLAINTEXT: give it another name"
+    yield from check_issuer(spec)
     for path, config in _configs(spec):
         for key in config:
             if key.startswith(_OWNED) and key not in _FREE:

@@ -63,6 +63,44 @@ class Authentication(StrEnum):
     """By name and password, SCRAM-SHA-512."""
 
 
+class CertificateSource(StrEnum):
+    """Who issues the certificates of nodes and operator."""
+
+    OPERATOR = "OperatorCA"
+    """The operator, with an authority of the cluster's own."""
+    CERT_MANAGER = "CertManager"
+    """An issuer of cert-manager."""
+    PROVIDED = "Provided"
+    """Somebody else, who puts them into Secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerRef:
+    """Of cert-manager, or of what issues for it."""
+
+    name: str
+    kind: str
+    group: str
+
+
+NODE_ID: Final = "$(NODE_ID)"
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """The Secrets of somebody else, by name."""
+
+    trusted: str
+    """Whose `ca.crt` has the authorities."""
+    node: str
+    """One for all nodes, or with NODE_ID in it one for each."""
+    operator: str
+    archive: str = ""
+
+    def node_secret(self, node_id: int) -> str:
+        return self.node.replace(NODE_ID, str(node_id))
+
+
 @dataclass(frozen=True, slots=True)
 class Security:
     mode: TlsMode = TlsMode.DISABLED
@@ -80,6 +118,11 @@ class Security:
     stage: Stage = Stage.PLAIN
     migrated: bool = False
     """It was plaintext once."""
+    source: CertificateSource = CertificateSource.OPERATOR
+    issuer: IssuerRef | None = None
+    """Of CertManager."""
+    provided: Provided | None = None
+    """Of Provided."""
 
     @property
     def required(self) -> bool:

@@ -31,8 +31,11 @@ ROTATES: Final = "AuthorityRotates"
 
 def turn_authority(now: Situation) -> Verdict:
     seen = now.observed.credentials
-    if not now.cluster.spec.security.closed or seen is None or seen.authority is None or seen.fault:
+    security = now.cluster.spec.security
+    if not security.closed or seen is None or seen.authority is None or seen.fault:
         return NOTHING
+    if any(each.origin for each in seen.issued.values()):
+        return NOTHING  # they are somebody else's: `keep_certificates` says so
     turn, why = _next(now, seen)
     if turn is None:
         return NOTHING

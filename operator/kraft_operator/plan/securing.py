@@ -24,18 +24,17 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
-from kraft_operator.api.security import AuthorizationMode, Stage, TlsMode
+from kraft_operator.api.security import AuthorizationMode, CertificateSource, Stage, TlsMode
 from kraft_operator.api.spec import LifecycleState, Role
 from kraft_operator.api.stages import Formed, formed
 from kraft_operator.credentials import EnterStage
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.manifests.context import Context, NodePlan
 from kraft_operator.observed import QuorumState
-from kraft_operator.plan.security import wanted_certificates
+from kraft_operator.plan.security import certificates_stand
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.endpoints import served_by
 from kraft_operator.plan.wording import called, verb
-from kraft_operator.security.due import due
 
 BECOMES: Final = "BecomesSecure"
 """Reason of what is told meanwhile: the cluster is as good as ever."""
@@ -174,9 +173,10 @@ def _none(_: Situation) -> str:
 
 def _certificates_are_made(now: Situation) -> str:
     seen = now.observed.credentials
-    if seen is None or seen.authority is None or seen.published != seen.trusted:
+    own = now.cluster.spec.security.source is CertificateSource.OPERATOR
+    if own and (seen is None or seen.authority is None or seen.published != seen.trusted):
         return "the authority is being made"
-    return "certificates are being made" if any(due(wanted_certificates(now), seen, None)) else ""
+    return "" if certificates_stand(now) else "certificates are being made"
 
 
 def _voters_are_known_by_both(now: Situation) -> str:

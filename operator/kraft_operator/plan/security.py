@@ -14,9 +14,11 @@ from kraft_operator.actions import Action
 from kraft_operator.api import names
 from kraft_operator.api.parse_security import asked_mode
 from kraft_operator.api.reader import Reader
+from kraft_operator.api.security import CertificateSource
 from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.sources import all_copied, keep_copies
 from kraft_operator.security.due import due
 from kraft_operator.security.identities import authority_subject, wanted
 
@@ -55,6 +57,8 @@ def keep_certificates(now: Situation) -> Verdict:
     seen = now.observed.credentials
     if not now.cluster.spec.security.certified or seen is None or now.ledger is None:
         return NOTHING
+    if now.cluster.spec.security.source is not CertificateSource.OPERATOR:
+        return keep_copies(now, seen, wanted_certificates(now))
     if (trouble := _authority_trouble(now, seen)) is not None:
         return Verdict(findings=(trouble,))
     actions: list[Action] = []
@@ -71,6 +75,17 @@ def keep_certificates(now: Situation) -> Verdict:
     return Verdict(actions=(*actions, *issues), findings=findings)
 
 
+def certificates_stand(now: Situation) -> bool:
+    """Everybody has the certificate that he is to have, whoever issues it."""
+    seen = now.observed.credentials
+    if seen is None:
+        return False
+    if now.cluster.spec.security.source is not CertificateSource.OPERATOR:
+        return all_copied(now, seen, wanted_certificates(now))
+    known = seen.authority is not None and seen.published == seen.trusted
+    return known and not any(due(wanted_certificates(now), seen, None))
+
+
 def wanted_certificates(now: Situation) -> Iterable[Wanted]:
     owners = {each.name: each.uid for each in now.observed.children if each.kind == "ConfigMap"}
     return wanted(now.cluster, _nodes(now), owners)
@@ -81,6 +96,12 @@ def _authority_trouble(now: Situation, seen: Credentials) -> Finding | None:
     running nodes trust this one.
     """
     key = names.authority_key(now.cluster.name)
+    if copied := sorted(name for name, each in seen.issued.items() if each.origin):
+        told = (
+            f"set spec.security.tls.issuer back to what it was: {_some(copied)} are copies of somebody else's "
+            "certificates, and running nodes trust no authority of the operator's"
+        )
+        return Finding(Topic.SECURITY, "IssuerIsKept", told, copied[0], stalled=True)
     if seen.fault:
         why, reason = f"what is in it cannot be used: {seen.fault}", "AuthorityUnreadable"
     elif seen.authority is None and (seen.published or seen.issued):

@@ -16,7 +16,11 @@ from kraft_operator.credentials import Subject
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
+    Key = EllipticCurvePrivateKey | RSAPrivateKey
+
+MIN_RSA_BITS: Final = 2048
 AUTHORITY_SECONDS: Final = 5 * 365 * 86400.0
 SKEW: Final = timedelta(minutes=5)
 """A certificate begins so long before it is made: clocks of other machines may be behind."""
@@ -112,15 +116,50 @@ class Issuer:
 
 
 def read(pair: Pair, trusted: str) -> tuple[Facts, str, tuple[str, ...]]:
-    """What a certificate says, the fingerprint of the one of the `trusted` that has signed it (empty: none), and
-    theirs. Raises BadCertificate, also when the key is not the certificate's.
+    """What a certificate says, the fingerprint of the one of the `trusted` that has signed it, or signed the last of
+    its chain (empty: none), and theirs. Raises BadCertificate, also when the key is not the certificate's.
     """
-    certificate = _loaded(pair.certificate)[0]
+    certificate, *chain = _loaded(pair.certificate)
     if _loaded_key(pair).public_key() != certificate.public_key():
         raise BadCertificate("the key is of another certificate")
-    authorities = _loaded(trusted)
-    signers = (_facts(each).fingerprint for each in authorities if _signed(certificate, each))
+    authorities, last = _loaded(trusted), certificate
+    for each in chain:
+        if not _signed(last, each) or any(_signed(last, one) for one in authorities):
+            break
+        last = each
+    signers = (_facts(each).fingerprint for each in authorities if _signed(last, each))
     return _facts(certificate), next(signers, ""), tuple(_facts(each).fingerprint for each in authorities)
+
+
+def as_nodes_read(pair: Pair) -> Pair:
+    """The same with the key in PKCS#8, the only form that Java reads. Raises BadCertificate."""
+    return Pair(_pem_of(_loaded_key(pair)), pair.certificate)
+
+
+def each_of(certificates: str) -> dict[str, str]:
+    """Every certificate of a text by its fingerprint, in PEM. Raises BadCertificate."""
+    return {_facts(each).fingerprint: _text(each) for each in _loaded(certificates)}
+
+
+def joined(certificates: Iterable[str]) -> str:
+    return "".join(certificates)
+
+
+def check_usable(pair: Pair) -> None:
+    """For both directions of TLS, as a node needs it. Raises BadCertificate."""
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
+
+    certificate = _loaded(pair.certificate)[0]
+    try:
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return
+    except ValueError as error:
+        raise BadCertificate("its extensions cannot be read") from error
+    for wanted, name in ((Usage.SERVER_AUTH, "serverAuth"), (Usage.CLIENT_AUTH, "clientAuth")):
+        if wanted not in usage and Usage.ANY_EXTENDED_KEY_USAGE not in usage:
+            raise BadCertificate(f"its extended key usage lacks {name}: nodes accept connections and make them")
 
 
 def facts(certificate: str) -> Facts:
@@ -173,21 +212,27 @@ def _loaded(text: str) -> list[x509.Certificate]:
         raise BadCertificate("it holds no certificate in PEM") from error
 
 
-def _loaded_key(pair: Pair) -> EllipticCurvePrivateKey:
+def _loaded_key(pair: Pair) -> Key:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    if "ENCRYPTED" in pair.key:
+        raise BadCertificate("its key is encrypted, and nobody could tell nodes its password")
 
     try:
         key = load_pem_private_key(pair.key.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise BadCertificate("it holds no private key in PEM") from error
-    if not isinstance(key, EllipticCurvePrivateKey):
-        raise BadCertificate("its key is not on an elliptic curve")
+    if isinstance(key, RSAPrivateKey) and key.key_size < MIN_RSA_BITS:
+        raise BadCertificate(f"its key of {key.key_size} bits is too short: RSA needs {MIN_RSA_BITS}")
+    if not isinstance(key, EllipticCurvePrivateKey | RSAPrivateKey):
+        raise BadCertificate("its key is neither RSA nor on an elliptic curve")
     return key
 
 
-def _pem_of(key: EllipticCurvePrivateKey) -> str:
+def _pem_of(key: Key) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

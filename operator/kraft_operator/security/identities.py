@@ -7,13 +7,15 @@ lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from kraft_operator.api import names
+from kraft_operator.api.security import CertificateSource
 from kraft_operator.api.spec import Group, KRaftCluster, Role
 from kraft_operator.credentials import Subject, Wanted
 from kraft_operator.manifests.context import NodePlan
+from kraft_operator.manifests.security import nodes_principal
 from storage_guard.formats import HOST_IP
 
 LOCALHOST: Final = "localhost"
@@ -41,29 +43,57 @@ def wanted(cluster: KRaftCluster, nodes: Iterable[NodePlan], owners: Mapping[str
     """
     seconds = cluster.spec.security.validity_seconds
     own = (names.API_VERSION, names.KIND, cluster.name, cluster.uid)
-    yield Wanted(names.operator_tls(cluster.name), operator_subject(cluster), (), seconds, own)
+    secret = names.operator_tls(cluster.name)
+    yield Wanted(secret, operator_subject(cluster), (), seconds, own, origin=origin_of(cluster, secret))
     if cluster.spec.archive is not None:
-        yield Wanted(names.archive_tls(cluster.name), archive_subject(cluster), (), seconds, own)
+        secret = names.archive_tls(cluster.name)
+        yield Wanted(secret, archive_subject(cluster), (), seconds, own, origin=origin_of(cluster, secret))
     for node in nodes:
         group = cluster.spec.group(node.group)
         name = names.node_name(cluster.name, node.group, node.node_id)
         if group is not None and name in owners:
             owner = ("v1", "ConfigMap", name, owners[name])
             secret, subject = names.node_tls(cluster.name, node.node_id), node_subject(cluster, node.node_id)
-            yield Wanted(secret, subject, hosts_of(cluster, group, node), seconds, owner)
+            yield Wanted(
+                secret, subject, hosts_of(cluster, group, node), seconds, owner, needed=needed_by(cluster, group, node),
+                origin=origin_of(cluster, secret, node.node_id), also=(nodes_principal(cluster),),
+            )  # fmt: skip
+
+
+def origin_of(cluster: KRaftCluster, secret: str, node_id: int = -1) -> str:
+    """The Secret of somebody else of which this one gets a copy; empty where the operator issues."""
+    security = cluster.spec.security
+    if security.source is CertificateSource.CERT_MANAGER:
+        return names.issued_secret(secret)
+    if security.provided is None:
+        return ""
+    if secret == names.operator_tls(cluster.name):
+        return security.provided.operator
+    return security.provided.node_secret(node_id) if node_id >= 0 else security.provided.archive
+
+
+def needed_by(cluster: KRaftCluster, group: Group, node: NodePlan) -> tuple[str, ...]:
+    """Those by which nodes, operator and clients connect."""
+    return tuple(dict.fromkeys(_hosts(cluster, group, node, lambda *asked: _service_names(*asked)[-1:])))
 
 
 def hosts_of(cluster: KRaftCluster, group: Group, node: NodePlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*_hosts(cluster, group, node, _service_names), LOCALHOST)))
+
+
+def _hosts(
+    cluster: KRaftCluster, group: Group, node: NodePlan, forms: Callable[[KRaftCluster, str], list[str]]
+) -> list[str]:
     pod = names.pod_name(cluster.name, group.name, node.node_id)
-    found = [*_service_names(cluster, f"{pod}.{names.nodes_service(cluster.name)}"), LOCALHOST]
+    found = forms(cluster, f"{pod}.{names.nodes_service(cluster.name)}")
     if group.role is Role.BROKER:
-        found += _service_names(cluster, names.bootstrap_service(cluster.name))
+        found += forms(cluster, names.bootstrap_service(cluster.name))
         for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
-            found += _service_names(cluster, names.exposed_bootstrap(cluster.name, listener.name))
+            found += forms(cluster, names.exposed_bootstrap(cluster.name, listener.name))
             own = (listener.advertised_host, listener.broker(node.node_id).advertised_host)
             found += [host for host in own if host]
         found += [host for _, host, _ in node.addresses if host != HOST_IP]
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def _service_names(cluster: KRaftCluster, name: str) -> list[str]:

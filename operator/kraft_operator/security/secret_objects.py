@@ -11,6 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.credentials import Issued, Wanted
 from kraft_operator.manifests.context import labels, owner_reference
@@ -20,6 +21,7 @@ KEY: Final = "tls.key"
 CERTIFICATE: Final = "tls.crt"
 TRUSTED: Final = "ca.crt"
 KEY_STORE: Final = "keystore.pem"
+ANNOTATION_ORIGIN: Final = f"{names.GROUP}/copy-of"
 
 Secret = dict[str, Any]
 
@@ -37,7 +39,10 @@ def leaf_secret(cluster: KRaftCluster, wanted: Wanted, pair: Pair, trusted: str)
         KEY_STORE: pair.key + pair.certificate,
         TRUSTED: trusted,
     }
-    return secret_object(cluster, wanted.secret, data, [owner])
+    made = secret_object(cluster, wanted.secret, data, [owner])
+    if wanted.origin:
+        made["metadata"]["annotations"] = {ANNOTATION_ORIGIN: wanted.origin}
+    return made
 
 
 def text_of(secret: Mapping[str, Any], key: str) -> str:
@@ -66,16 +71,17 @@ def published_by(secret: Mapping[str, Any] | None) -> tuple[str, ...]:
 def issued_in(secret: Mapping[str, Any]) -> Issued:
     meta = secret["metadata"]
     uid, version = meta["uid"], meta.get("resourceVersion", "")
+    origin = (meta.get("annotations") or {}).get(ANNOTATION_ORIGIN, "")
     try:
         pair = pair_of(secret)
         found, issuer, trusts = read(pair, text_of(secret, TRUSTED))
         if text_of(secret, KEY_STORE) != pair.key + pair.certificate:
             raise BadCertificate(f"its {KEY_STORE} is not its key and certificate")
     except BadCertificate as error:
-        return Issued(uid, version, fault=str(error))
+        return Issued(uid, version, fault=str(error), origin=origin)
     return Issued(
         uid, version, found.subject, hosts=found.hosts, begins=found.begins, ends=found.ends, issuer=issuer,
-        trusts=trusts,
+        trusts=trusts, fingerprint=found.fingerprint, origin=origin,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from kraft_operator.api import names
 from kraft_operator.api.parse import read_cluster
 from kraft_operator.api.reader import quantity
 from kraft_operator.kube import (
+    CERTIFICATE,
     CLAIM,
     CLUSTER,
     CONFIG_MAP,
@@ -92,6 +93,8 @@ class WorldApi:
     """Of nodes whose label somebody has changed, by volume."""
     node_uids: dict[str, str] = field(default_factory=dict)
     """Of nodes that were registered again, by volume."""
+    certificates: dict[str, Object] | None = None
+    """Of cert-manager; None where it is not installed."""
     lease: Object = field(
         default_factory=lambda: {"metadata": {"name": "kraft-operator", "resourceVersion": "1"}, "spec": {}}
     )
@@ -149,10 +152,17 @@ class WorldApi:
                 return copy.deepcopy(self.lease)
             if kind is STORAGE_CLASS:
                 return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands}
+            if kind is CERTIFICATE:
+                return copy.deepcopy((self.certificates or {}).get(name))
             return next((each for each in self._all(kind) if each["metadata"]["name"] == name), None)
 
         self.reads += 1
         return self.faults.read(f"find {kind.kind}/{name}", look)
+
+    def discover(self, api: str) -> tuple[Object, ...]:
+        if self.certificates is None:
+            raise NotFound(404, "404 page not found")
+        return ({"kind": CERTIFICATE.kind, "name": CERTIFICATE.plural},)
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
         def look() -> tuple[Object, ...]:
@@ -223,6 +233,11 @@ class WorldApi:
         def act() -> Object:
             if kind is SECRET:
                 return self._store_secret(body)
+            if kind is CERTIFICATE:
+                if self.certificates is None:
+                    raise NotFound(404, "the server could not find the requested resource")
+                self.certificates[name] = {**self.certificates.get(name, {}), **copy.deepcopy(body)}
+                return copy.deepcopy(self.certificates[name])
             if kind is USER:
                 if name not in self.world.users:
                     raise NotFound(404, f"{kind.kind} {name}")

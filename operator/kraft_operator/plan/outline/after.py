@@ -51,10 +51,13 @@ from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Storage, VolumePolicy
 from kraft_operator.claim_memory import KEY
 from kraft_operator.credentials import (
+    CopyCertificate,
     Credentials,
     EnterStage,
     IssueCertificate,
     MakeAuthority,
+    PublishAuthorities,
+    RequestCertificate,
     TurnAuthority,
 )
 from kraft_operator.manifests.further import volumes_in
@@ -124,7 +127,14 @@ def changed(seen: Observed, action: Action) -> Observed:
             return replace(seen, brokers=_brokers(seen.brokers, action))
         case RunHelper() | EndHelper() | DeleteOperation():
             return _operations(seen, action)
-        case MakeAuthority() | TurnAuthority() | IssueCertificate():
+        case (
+            MakeAuthority()
+            | TurnAuthority()
+            | IssueCertificate()
+            | RequestCertificate()
+            | PublishAuthorities()
+            | CopyCertificate()
+        ):
             return replace(seen, credentials=issued_after(seen.credentials or Credentials(), action))
         case _:
             assert_never(action)

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 from kraft_operator.credentials import (
     Authority,
+    CopyCertificate,
     CredentialAction,
     Credentials,
     Issued,
     MakeAuthority,
+    PublishAuthorities,
+    Request,
+    RequestCertificate,
+    Sourced,
     Succession,
     Turn,
     TurnAuthority,
@@ -20,6 +25,16 @@ def issued_after(known: Credentials, action: CredentialAction) -> Credentials:
     """Without an end, as nobody looks at a clock here."""
     if isinstance(action, TurnAuthority):
         return _turned(known, action)
+    if isinstance(action, PublishAuthorities):
+        return replace(known, published=action.fingerprints)
+    if isinstance(action, RequestCertificate):
+        sourced = known.sourced or Sourced()
+        waits = Request(action.digest, "it is asked for")
+        return replace(known, sourced=replace(sourced, requests={**sourced.requests, action.wanted.origin: waits}))
+    if isinstance(action, CopyCertificate):
+        secret, kept = action.wanted.secret, action.source or known.issued.get(action.wanted.secret, Issued())
+        copied = replace(kept, uid=f"Secret/{secret}", version="", trusts=action.trusts, origin=action.wanted.origin)
+        return replace(known, issued={**known.issued, secret: copied})
     if isinstance(action, MakeAuthority):
         asked = known.succession.asked if known.authority is not None else action.asked
         made = replace(

@@ -37,7 +37,15 @@ from kraft_operator.actions import (
     WriteLedger,
     target,
 )
-from kraft_operator.credentials import EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import (
+    CopyCertificate,
+    EnterStage,
+    IssueCertificate,
+    MakeAuthority,
+    PublishAuthorities,
+    RequestCertificate,
+    TurnAuthority,
+)
 from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, given_up, replaced
 from kraft_operator.plan.outline import words
 from kraft_operator.plan.outline.of_children import applied_sets, child_step
@@ -81,6 +89,9 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             | UncordonBroker()
             | MakeAuthority()
             | IssueCertificate()
+            | RequestCertificate()
+            | PublishAuthorities()
+            | CopyCertificate()
         ):
             return None
         case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
