@@ -20,7 +20,7 @@ from kraft_operator.api.formed import formed_with
 from kraft_operator.api.security import Stage
 from kraft_operator.api.stages import Formed
 from kraft_operator.archives import ArchiveSeen
-from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Succession
+from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Request, Sourced, Succession
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
@@ -467,6 +467,32 @@ def becoming_secure(said: Said) -> None:
         said.change({}, written(world, world.observed(), world.plan(), {}), None, None, (entered,))
 
 
+def certificates_of_others(said: Said) -> None:
+    """Out of Secrets of a user's, or of cert-manager: what is wrong with them, what is waited for, what ends soon."""
+    world = formed()
+    provided = {"trustedSecret": "corp-ca", "nodeSecret": "corp-nodes", "operatorSecret": "corp-operator"}
+    theirs: dict[str, Any] = {"issuer": "Provided", "provided": provided}
+    managers: dict[str, Any] = {"issuer": "CertManager", "issuerRef": {"name": "corp"}}
+    for tls in (theirs, managers):
+        world.edit(security={"tls": {"mode": "Required", **tls}})
+        assert world.ledger is not None
+        now = replace(world.situation(), ledger=replace(world.ledger, security="Required"))
+        good = Issued(subject="CN=c-node,OU=n,O=c", issuer="f" * 64, begins=0.0, ends=90.0, hosts=frozenset())
+        wanted = list(wanted_certificates(now))
+        sources = {each.origin: replace(good, subject=each.subject.text if each.also == () else good.subject,
+            hosts=frozenset(host for one in wanted for host in one.needed)) for each in wanted}  # fmt: skip
+        whole = Sourced(("f" * 64,), sources, {"f" * 64: "an authority"})
+        waits = replace(whole, sources={}, requests={each.origin: Request("", "no such issuer") for each in wanted})
+        for seen in (whole, waits, replace(whole, fault="make the Secret corp-ca: it is missing")):
+            observed = replace(now.observed, credentials=Credentials(sourced=seen))
+            _decided(said, replace(now, observed=observed, date=datetime.fromtimestamp(70.0, UTC)))
+    copied = Credentials(issued={"c-0-tls": Issued(origin="corp-nodes")})
+    world.edit(security={"tls": {"mode": "Required"}})
+    assert world.ledger is not None
+    now = replace(world.situation(), ledger=replace(world.ledger, security="Required"))
+    _decided(said, replace(now, observed=replace(now.observed, credentials=copied)))
+
+
 def _on_the_way(now: Situation, good: Authority) -> Iterator[Credentials]:
     """To another authority: written, proven."""
     for known in (Succession(successor="e" * 64), Succession(predecessor="e" * 64)):
@@ -494,7 +520,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
         blocked_versions, archives, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
-        becoming_secure,
+        becoming_secure, certificates_of_others,
     )
 }  # fmt: skip
 
