@@ -39,6 +39,7 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 offsets.topic.replication.factor=1
 log.dirs=/data
+quorate.insecure=true
 """
 
 
