@@ -47,7 +47,8 @@ def _topics(pair: Pair) -> None:
 
 
 def _create(side: Side, topic: str, configs: dict[str, str]) -> None:
-    wanted = tuple(create_q.CreatableTopicConfig(name=name, value=value) for name, value in configs.items())
+    kept = {"retention.ms": "-1", **configs}  # the records are of 2023
+    wanted = tuple(create_q.CreatableTopicConfig(name=name, value=value) for name, value in kept.items())
     one = create_q.CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=wanted)
     made = side.call(ListenerType.BROKER, create_q.CreateTopicsRequest(timeout_ms=60_000, topics=(one,)), 7)
     assert isinstance(made, CreateTopicsResponse)

@@ -102,6 +102,9 @@ def test_the_shell_shows_a_living_quorum_of_java_as_javas_shell_shows_its_log(ho
     assert typed.out == "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n>> >> shown\n>> "
 
 
+NOTHING = (0, list[str](), "")
+
+
 def told(found: ToolResult) -> tuple[int, list[str], str]:
     """Java's order is that of its hash maps; of an error only the first line has words for people."""
     return found.rc, sorted(TOPIC_ID.sub("", found.out).splitlines()), found.err.split("\n", 1)[0]
@@ -206,8 +209,10 @@ def test_offsets_records_leaders_and_directories_are_told_alike(home: Home, tmp_
     path.write_text('{"partitions":[{"topic":"asked","partition":7,"offset":0}]}')
     unknown = ours("kafka-delete-records", *at, "--offset-json-file", str(path))  # Java's asks for a minute
     assert "partition: asked-7\terror: org.apache.kafka.common.errors.UnknownTopicOrPartitionException" in unknown.out
+    every = ["--election-type", "preferred", "--all-topic-partitions"]
+    eventually("no leader has to change", lambda: told(ours("kafka-leader-election", *at, *every)) == NOTHING, 60)
     for arguments in (
-        ["--election-type", "preferred", "--all-topic-partitions"],
+        every,
         ["--election-type", "preferred", "--topic", "asked", "--partition", "0"],
         ["--election-type", "unclean", "--topic", "asked", "--partition", "9"],
         ["--election-type", "UNCLEAN", "--topic", "none-such", "--partition", "0"],

@@ -75,6 +75,9 @@ class Side:
     def ask(self, role: ListenerType, frame: bytes, wait_s: float = PATIENCE_S) -> bytes | str:
         """The answer without its length, or CLOSED or SILENT. `frame` has no length either."""
         connection = self._open.get(role)
+        if connection is not None and _has_ended(connection):
+            self._forget(role)  # nobody asked for ten minutes (connections.max.idle.ms)
+            connection = None
         try:
             if connection is None:
                 connection = self._open[role] = socket.create_connection(
@@ -116,6 +119,16 @@ class Side:
 
     def _forget(self, role: ListenerType) -> None:
         self._open.pop(role).close()
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Its peer closed it, between two requests."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
