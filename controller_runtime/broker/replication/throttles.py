@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from controller_runtime.identifiers import Instant, NodeId
+from controller_runtime.metadata.config_values import ConfigType, integer
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC, ConfigsImage
 from controller_runtime.parts.sampled_rate import SampledRate
 from controller_runtime.values import dataclass
@@ -81,7 +82,8 @@ class Throttle:
         self._seen, self._listed = configs, {}
         places = (configs.of(BROKER, str(self._node_id)), configs.of(BROKER, ALL_BROKERS))
         stated = next((each[self._name] for each in places if self._name in each), "")
-        self._bound = int(stated) if _is_number(stated) else UNBOUNDED
+        bound = integer(stated, ConfigType.LONG)
+        self._bound = UNBOUNDED if bound is None else bound
 
 
 class Throttles:
@@ -98,16 +100,14 @@ class Throttles:
 
 
 def _partitions(listed: str, node_id: NodeId) -> frozenset[int] | None:
-    """`partition:broker` pairs, of which this broker's count; the controller has checked their form."""
+    """`partition:broker` pairs, of which this broker's count. The controller has checked their form, not their size: a
+    number that no replica can have names none.
+    """
     if listed.strip() == _ALL:
         return None
-    pairs = (each.strip().partition(":") for each in listed.split(","))
-    numbers = ((index, broker) for index, _, broker in pairs if _is_number(index) and _is_number(broker))
-    return frozenset(int(index) for index, broker in numbers if int(broker) == node_id)
-
-
-def _is_number(text: str) -> bool:
-    return text.strip().isdecimal()
+    pairs = (each.partition(":") for each in listed.split(","))
+    named = ((integer(index), integer(broker)) for index, _, broker in pairs)
+    return frozenset(index for index, broker in named if index is not None and broker == node_id)
 
 
 def _ms(now: Instant) -> int:

@@ -114,7 +114,11 @@ def test_a_reassignment_takes_as_long_as_its_throttle_says_and_in_sync_replicas_
     assert max(waited) < 0.5
 
 
-@pytest.mark.parametrize("replicas", ["", f"0:{FOLLOWER}", f"1:{LEADER},1:{NEW}"], ids=["none", "others", "elsewhere"])
+@pytest.mark.parametrize(
+    "replicas",
+    ["", f"0:{FOLLOWER}", f"1:{LEADER},1:{NEW}", f"{'9' * 5000}:{LEADER},0:{'9' * 5000}"],
+    ids=["none", "others", "elsewhere", "numbers-of-5000-digits"],
+)
 @pytest.mark.parametrize("side", SIDES)
 def test_what_is_not_listed_is_not_throttled(side: str, replicas: str) -> None:
     story = Story()
