@@ -18,7 +18,7 @@ LONG: Final = frozenset(
     f"test_{name}.py"
     for name in (
         "any_request", "bad_revisions", "every_action_is_compared", "failure_domains", "fleet_brake",
-        "forward_way", "operator_dies_at_every_call", "operator_idle", "plan_mode",
+        "forward_way", "operator_idle", "plan_mode",
         "decoder_against_codec",
     )
 )  # fmt: skip
