@@ -123,8 +123,9 @@ class Side:
 
 def _has_ended(connection: socket.socket) -> bool:
     """Its peer closed it, between two requests."""
+    connection.setblocking(False)  # with a timeout set, recv waits for it whatever its flags say
     try:
-        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        return connection.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:
         return False
     except OSError:
