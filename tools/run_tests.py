@@ -77,6 +77,8 @@ FAST = ("unit", "conformance")
 BESIDE = {"properties": "unit", "integration": "interop"}
 """Layers that run at the same time as another one. Unit tests and properties take one processor each; integration tests
 wait for most of their time, and interop for Java. The simulator takes all there are."""
+LONGEST_S = 2_400
+"""In CI, which ends everything after ninety minutes: a layer stops here by itself, and says what failed until then."""
 PORTS = range(20_000, 30_000)
 """On which tests' nodes listen; layers that run at the same time share them out (tests/support/nodes/processes.py)."""
 
@@ -125,18 +127,24 @@ def run_layer(layer: Layer, extra: list[str], output: TextIO, ports: range) -> O
         return Outcome(layer, "absent", 0.0, "it has no tests")
     print(f"\n== {layer.name} ==", file=output, flush=True)
     started = time.monotonic()
+    limit = [f"--session-timeout={LONGEST_S}"] if os.environ.get("CI") else []
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", f"tests/{layer.name}", *extra],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", f"tests/{layer.name}",
+         *limit, *extra],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
         env=os.environ | {"QUORATE_PORTS": f"{ports.start} {ports.stop} {ports.step}"})  # fmt: skip
     assert process.stdout is not None
-    last, sampled = "", []
-    for line in process.stdout:
-        print(line, end="", file=output, flush=True)
+    last, sampled, line = "", [], ""
+    while character := process.stdout.read(1):
+        print(character, end="", file=output, flush=True)  # a dot is seen when its test has ended
+        line += character
+        if character != "\n":
+            continue
         if line.startswith("sampled: "):
             sampled.append(line.removeprefix("sampled: ").strip())
         elif line.strip():
             last = line.strip()
+        line = ""
     passed = process.wait() == 0
     summary = "; ".join([last.strip("= "), *sampled])
     return Outcome(layer, "passed" if passed else "FAILED", time.monotonic() - started, summary)
