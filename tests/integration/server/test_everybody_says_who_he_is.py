@@ -243,6 +243,12 @@ def test_no_secret_is_in_any_output(cluster: SaslCluster, tmp_path: Path) -> Non
     """SEC-01, SEC-03: passwords of nodes, brokers and clients, after all that happened above; and the files of the
     nodes hold none of them either (SEC-04, SEC-06).
     """
+    config = client_file(tmp_path / "owner.properties", "PLAIN", USER, PASSWORD)
+    made = _tokens(cluster, config, "--create", "--max-life-time-period", "-1")
+    assert made.returncode == 0, made.stderr
+    token_hmac = made.stdout.splitlines()[-1].split()[1]
+    ended = _tokens(cluster, config, "--expire", "--expiry-time-period", "-1", "--hmac", token_hmac)
+    assert ended.returncode == 0, ended.stderr
     said = [*_said_by_tools(cluster, tmp_path)]
     for node in cluster.nodes.values():
         said += [node.log(), node.http("/metrics")[1], "\n".join(node.properties.values())]
@@ -250,5 +256,5 @@ def test_no_secret_is_in_any_output(cluster: SaslCluster, tmp_path: Path) -> Non
     assert any("hmac=<64 bytes>" in each for each in said), "at level debug requests are logged (ATK-10)"
     assert [each for each in said if "hmac=b" in each] == []
     assert any(SCRAM_USER in each for each in said), "the metadata log has been read"
-    for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, "c4nary"):
+    for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, token_hmac, "c4nary"):
         assert [each for each in said if secret in each] == []
