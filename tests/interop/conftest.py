@@ -10,7 +10,7 @@ from support.apache_kafka.differential import Pair
 from support.apache_kafka.java_kafka import make_archive, require_java
 from support.apache_kafka.node_pairs import GUARDED, KEEPING, pair_of_nodes
 from support.nodes.processes import free_ports
-from support.sampling import Sometimes, leave_out, leave_out_variants
+from support.sampling import Sometimes, leave_out, leave_out_variants, take_turns
 
 SAMPLED = (
     Sometimes("test_operator_asks_java.py", "the operator beside Apache Kafka 4.2 and 4.3.1", 5, 0),
@@ -58,11 +58,14 @@ SAMPLED = (
 resemble each other have different ones, so that a run tells few of them and the next run others."""
 VARIANTS = {"test_two_controllers_that_hear_the_same_story_decide_the_same": 1}
 """How many of a test's variants are run."""
+TURNS = {"test_apache_kafka_withstands_what_the_table_says": 4}
+"""What only Apache Kafka can break, and takes minutes: one seed in so many tells it."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out(config, items, SAMPLED)
     leave_out_variants(config, items, VARIANTS)
+    take_turns(config, items, lambda item: TURNS.get(item.name, 1))
 
 
 @pytest.fixture(scope="session")
