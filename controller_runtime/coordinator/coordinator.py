@@ -35,7 +35,9 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group_id: str, partition_count: int) -> int:
-    return (java_hash(group_id) & 0x7FFFFFFF) % partition_count
+    """By the absolute value of the hash, as Java's coordinators; the one number that has none counts as 0."""
+    number = java_hash(group_id)
+    return 0 if number == -_INT // 2 else abs(number) % partition_count
 
 
 class GroupCoordinator:

@@ -208,3 +208,5 @@ def test_a_group_has_its_place_by_javas_hash() -> None:
     known = {"": 0, "a": 97, "polygenelubricants": -2147483648, "\U0001f600": 1772899}
     assert {text: java_hash(text) for text in known} == known
     assert partition_for("polygenelubricants", 50) == 0, "the number that has no absolute value"
+    of_java = {"orders": 31, "payments": 13, "share.group": 6, "billing": 9, "ünïcode": 16}
+    assert {text: partition_for(text, 50) for text in of_java} == of_java, "Utils.abs(hashCode()) % 50 of Apache Kafka"
