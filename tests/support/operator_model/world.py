@@ -1203,6 +1203,7 @@ class World:
                 grants={each.volume: each.grant.nonce for each in pod.further.values() if each.grant},
                 nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
                 last_words="FATAL explode: unknown name" if pod.crashes else "",
+                owner=node_set.uid if ("StatefulSet", node_set.name) in self.children else "",
             )  # fmt: skip
 
     def _quorum(self) -> Quorum:

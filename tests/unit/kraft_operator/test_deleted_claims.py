@@ -94,3 +94,29 @@ def test_a_pod_whose_disk_was_seen_to_be_empty_keeps_nothing() -> None:
     world.settle()
     world.terminate(101)
     assert "ClaimTerminating" not in {each.reason for each in world.settle().findings}
+
+
+def test_the_ledger_lost_meanwhile_is_rebuilt_and_what_to_do_is_said_as_before() -> None:
+    world = World()
+    world.settle()
+    world.terminate(100)
+    world.terminate(2)
+    world.lose_ledger()
+    assert "LedgerRebuilt" in {each.reason for each in world.reconcile().findings}
+    decision = world.settle()
+    told = status(world.cluster, world.observed(), decision, {}, "")
+    found = {each["type"]: each for each in told["conditions"]}
+    assert (found["Stalled"]["status"], found["Stalled"]["reason"]) == ("True", "ClaimTerminating")
+    world.edit(image={"repository": "kafka", "tag": "2"})
+    world.settle()
+    assert not {2, 100} & set(world.restarts), "their pods alone keep their data"
+
+
+def test_claims_of_an_earlier_resource_of_the_name_go_before_anything_is_made() -> None:
+    world = World()
+    world.settle()
+    world.terminate(100)
+    world.lose_ledger()
+    world.children.clear()  # those of another resource are not seen as ours
+    decision = world.reconcile()
+    assert ([each.reason for each in decision.findings], decision.actions) == (["WaitingForDeletion"], ())

@@ -33,10 +33,13 @@ def hold_while_suspended(now: Situation) -> Verdict:
 
 
 def wait_for_the_past_to_go(now: Situation) -> Verdict:
-    """A resource of the same name was deleted together with its volumes and ledger; they have to be gone first."""
+    """A resource of the same name was deleted together with its volumes and ledger; they have to be gone first. What
+    this resource's own pods keep is nobody's past, though somebody has deleted it: the ledger is rebuilt from it.
+    """
     stale = [uid for uid in now.observed.ledger_owners if uid != now.cluster.uid]
     claims = (*now.observed.claims, *now.observed.further_claims)
-    leaving = [claim.name for claim in claims if claim.terminating] if now.ledger is None else []
+    kept = _kept_by_own_pods(now)
+    leaving = [each.name for each in claims if each.terminating and each.name not in kept] if now.ledger is None else []
     if not stale and not leaving:
         return NOTHING
     what = called("claim", sorted(leaving)) if leaving else f"the ledger {now.cluster.name}-ledger"
@@ -45,6 +48,13 @@ def wait_for_the_past_to_go(now: Situation) -> Verdict:
         f"{'are' if leaving[1:] else 'is'} deleted; nothing is created before"
     )
     return Verdict(findings=(Finding(Topic.SPEC, "WaitingForDeletion", message),), stop=True)
+
+
+def _kept_by_own_pods(now: Situation) -> frozenset[str]:
+    """Claims of pods that run and belong to StatefulSets of this very resource, not of one of the same name before."""
+    sets = {each.uid for each in now.observed.children if each.kind == "StatefulSet"}
+    pods = [each for each in now.observed.pods if each.owner in sets and not each.terminating]
+    return frozenset(name for each in pods for name in (each.claim, *each.volumes.values()))
 
 
 def find_the_ledger(now: Situation) -> Verdict:
