@@ -108,6 +108,7 @@ log.cleanup.policy list delete
 log.dir list /tmp/kafka-logs
 log.dir.failure.timeout.ms long 30000
 log.dirs list null
+log.flush.interval.messages long 9223372036854775807
 log.index.interval.bytes int 4096
 log.index.size.max.bytes int 10485760
 log.message.timestamp.after.max.ms long 3600000
@@ -245,7 +246,6 @@ create.topic.policy.class.name class null
 # the limits it imposes would not hold
 client.quota.callback.class class null
 # acknowledged records would reach the disk later than it promises
-log.flush.interval.messages long 9223372036854775807
 log.flush.interval.ms long null
 log.flush.scheduler.interval.ms long 9223372036854775807
 # principals would not be what it makes of them

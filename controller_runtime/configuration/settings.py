@@ -69,6 +69,7 @@ _LOWEST: Final = {
     "initial.broker.registration.timeout.ms": 1,
     "internal.metadata.log.segment.bytes": 1,
     "leader.imbalance.check.interval.seconds": 1,
+    "log.flush.interval.messages": 1,
     "log.index.interval.bytes": 0,
     "log.initial.task.delay.ms": 0,
     "log.retention.check.interval.ms": 1,

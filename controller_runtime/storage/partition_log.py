@@ -1,10 +1,10 @@
 """The log of one topic partition on one disk: append, read, look up by time, recover.
 
 Unlike the metadata log it promises no more than Kafka's topic logs: an append is in the page cache when it returns, and
-durable when `flush` returned or the kernel thought so. So recovery trusts what lies below the recovery point (a bad
-batch there is corruption, and refused) and cuts whatever is not whole above it; after `close` it trusts everything.
-Offsets may have gaps (compacted logs of Java), but never go back. Not thread-safe: the owner calls one method at a
-time.
+durable when `flush` returned, `flush.messages` wanted it or the kernel thought so. So recovery trusts what lies below
+the recovery point (a bad batch there is corruption, and refused) and cuts whatever is not whole above it; after `close`
+it trusts everything. Offsets may have gaps (compacted logs of Java), but never go back. Not thread-safe: the owner
+calls one method at a time.
 """
 
 from __future__ import annotations
@@ -202,7 +202,9 @@ class PartitionLog:
     # Writing.
 
     def append(self, batches: bytes) -> Offset:
-        """Write whole batches, offsets and epochs set, at the end. Returns the new end offset; nothing is synced."""
+        """Write whole batches, offsets and epochs set, at the end, durable only when `flush.messages` says so. Returns
+        the new end offset.
+        """
         for segment, batch, data in self._log.append(batches):
             if batch.position == 0 and segment.base_offset > 0:
                 self._queue_snapshot(segment.base_offset)
@@ -211,7 +213,10 @@ class PartitionLog:
             elif (aborted := note_control(self.producers, batch, data)) is not None:
                 self._log.queue(self._aborted.add(segment, aborted))
         self._changed = True
-        self._perform()
+        if self.end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+        else:
+            self._perform()
         return self.end_offset
 
     def delete_before(self, offset: Offset) -> None:

@@ -31,5 +31,6 @@ def log_config(configs: Mapping[str, str]) -> LogConfig:
         segment_ms=min(segment_ms, rules.max_compaction_lag_ms) if rules.compacts else segment_ms,
         index_interval_bytes=int(configs.get("index.interval.bytes", 4096)),
         max_index_bytes=int(configs.get("segment.index.bytes", 10 << 20)),
+        flush_messages=int(configs.get("flush.messages", NEVER)),
         cleanup=rules,
     )

@@ -29,8 +29,8 @@ class CleanupRules:
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """Kafka's `segment.bytes`, `segment.ms`, `index.interval.bytes` and `segment.index.bytes`. `tail_bytes`: how much
-    of what is flushed the metadata log keeps in memory; a partition's log keeps nothing. `cleanup` concerns the logs of
-    partitions only.
+    of what is flushed the metadata log keeps in memory; a partition's log keeps nothing. `flush_messages`
+    (`flush.messages`) and `cleanup` concern the logs of partitions only.
     """
 
     segment_bytes: int = 1 << 30
@@ -38,4 +38,6 @@ class LogConfig:
     index_interval_bytes: int = DEFAULT_INTERVAL_BYTES
     tail_bytes: int = 1 << 20
     max_index_bytes: int = 10 << 20
+    flush_messages: int = NEVER
+    """An append that makes so many offsets, or more, that are not durable makes all of them durable."""
     cleanup: CleanupRules = CleanupRules()

@@ -80,7 +80,7 @@ HEADER = struct.Struct(">hhih")
 def test_what_cannot_be_answered_ends_its_connection_with_a_logged_reason(
     node: NodeProcess, sent: bytes, reason: str
 ) -> None:
-    """ACL-32: an API that the listener does not expose among them."""
+    """QUO-09, ACL-32: an API that the listener does not expose among them."""
     before = len(node.log())
     with connect(node) as connection:
         connection.sendall(sent)

@@ -90,6 +90,7 @@ async def test_a_request_is_fed_with_who_asked_and_answered_in_its_version(stand
 
 
 async def test_the_next_request_of_a_connection_waits_for_the_answer_of_the_one_before(stand: Stand) -> None:
+    """QUO-10."""
     stand.ask(DescribeQuorumRequest(), 2, 1)
     stand.ask(DescribeQuorumRequest(), 2, 2)
     first = await stand.request()
@@ -241,7 +242,7 @@ async def another(stand: Stand, port: int) -> Stand:
 async def test_whoever_is_told_to_wait_is_not_listened_to_meanwhile_and_nobody_else_waits(
     stand: Stand, forwarded: bool, version: int
 ) -> None:
-    """KIP-219, KIP-599: the answer leaves at once."""
+    """QUO-01, KIP-219, KIP-599: the answer leaves at once."""
     told = DeleteTopicsResponse(throttle_time_ms=HOURS_MS)
     stand.ask(DeleteTopicsRequest(), version, 1)
     asked = await stand.request()

@@ -74,6 +74,7 @@ def test_what_is_produced_is_fetched() -> None:
 
 
 def test_topics_are_found_by_id_too() -> None:
+    """PRD-03."""
     world = serving("orders")
     topic_id = world.controller.image.topics.ids["orders"]
     data = produce("orders", b"one").topic_data[0].partition_data
@@ -136,12 +137,14 @@ def test_a_produce_that_comes_before_its_log_is_open_waits_and_keeps_its_turn() 
     ],
 )
 def test_a_produce_that_cannot_be_is_refused_by_partition(request_body: ProduceRequest, error: ErrorCode) -> None:
+    """PRD-05, PRD-13."""
     answer = serving("orders").ask(request_body, ProduceResponse, version=9)
     found = answer.responses[0].partition_responses[0]
     assert (found.error_code, found.base_offset) == (error, -1)
 
 
 def test_a_fetch_waits_for_data_as_long_as_it_may() -> None:
+    """FCH-13."""
     world = serving("orders")
     waiting = world.send(fetch("orders", 0, wait_ms=500), version=12)
     world.wait(0.3)
@@ -159,6 +162,7 @@ def test_a_fetch_waits_for_data_as_long_as_it_may() -> None:
 
 
 def test_a_fetch_waits_until_enough_has_come() -> None:
+    """FCH-13."""
     world = serving("orders")
     world.ask(produce("orders", b"x" * 100), ProduceResponse, version=9)
     waiting = world.send(fetch("orders", 0, wait_ms=500, min_bytes=300), version=12)
@@ -232,12 +236,14 @@ def test_nothing_is_read_for_who_hung_up(when: str) -> None:
     ],
 )
 def test_a_fetch_that_cannot_be_is_refused_at_once(request_body: fetch_request.FetchRequest, error: ErrorCode) -> None:
+    """FCH-12."""
     answer = serving("orders").ask(request_body, FetchResponse, version=12)
     found = answer.responses[0].partitions[0]
     assert (found.error_code, found.high_watermark, found.records) == (error, -1, b"")
 
 
 def test_an_answer_is_as_large_as_asked_but_holds_one_batch_at_least() -> None:
+    """FCH-08."""
     world = serving("orders")
     for number in range(5):
         world.ask(produce("orders", b"%d" % number * 100), ProduceResponse, version=9)
@@ -428,6 +434,7 @@ def test_a_forwarded_request_waits_for_a_controller_and_is_given_up_in_the_end()
 
 
 def test_producer_ids_come_from_blocks_of_the_controller() -> None:
+    """TXN-01."""
     world = serving()
     request = InitProducerIdRequest(transactional_id=None)
     found = [world.ask(request, InitProducerIdResponse, version=5).producer_id for _ in range(1001)]
@@ -515,6 +522,7 @@ def test_a_restart_after_a_crash_still_knows_its_producers() -> None:
 
 
 def test_the_controller_is_told_where_a_replica_lives_when_it_does_not_know() -> None:
+    """DIR-03."""
     world = BrokerWorld(directories=2)
     world.start()
     world.controller.create("orders", partitions=4)

@@ -8,6 +8,7 @@ from controller_runtime.protocol.messages import incremental_alter_configs_reque
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.record_batch import Record, encode_batch
+from controller_runtime.storage.partition_log import PartitionLog
 from support.nodes.broker_world import BrokerWorld
 from unit.broker.test_odd_requests import produce, serving
 
@@ -77,6 +78,7 @@ def test_a_changed_age_holds_from_the_next_batch_on(resource_type: int, resource
 def test_a_changed_interval_of_the_index_holds_from_the_next_batch_on(
     resource_type: int, resource: str, name: str
 ) -> None:
+    """LOG-03."""
     world = serving("orders", "other")
     alter(world, resource_type, resource, name, "0")
     for topic in ("orders", "other"):
@@ -119,3 +121,33 @@ def produce_at(world: BrokerWorld, topic: str, *timestamps: int) -> None:
 def entries(world: BrokerWorld, topic: str) -> int:
     """Of the offset index of the first segment."""
     return world.disk.open(f"/data/{topic}-0/{0:020}.index").size() // 8
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "resource", "name"),
+    [
+        (TOPIC, "orders", "flush.messages"),
+        (BROKER, "", "log.flush.interval.messages"),
+        (BROKER, "11", "log.flush.interval.messages"),
+    ],
+)
+def test_what_is_to_be_durable_survives_a_power_loss_once_it_is_acknowledged(
+    resource_type: int, resource: str, name: str
+) -> None:
+    """LOG-30: from the next batch on, which takes with it what came before."""
+    world = serving("orders", "other")
+    for topic in ("orders", "other"):
+        world.ask(produce(topic, b"before"), ProduceResponse)
+    assert [synced(world, topic) for topic in ("orders", "other")] == [0, 0]
+    alter(world, resource_type, resource, name, "1")
+    for topic in ("orders", "other"):
+        answer = world.ask(produce(topic, b"after"), ProduceResponse)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+    assert [synced(world, topic) for topic in ("orders", "other")] == [2, 0 if resource_type == TOPIC else 2]
+
+
+def synced(world: BrokerWorld, topic: str) -> int:
+    """Records that are there after a power loss now."""
+    survivors = world.disk.survivors("synced only")
+    topic_id = world.controller.image.topics.ids[topic]
+    return PartitionLog.open(survivors, f"/data/{topic}-0", topic_id).end_offset

@@ -223,6 +223,7 @@ def test_internal_topics_are_called_so_also_when_there_are_none_yet() -> None:
 
 @pytest.mark.parametrize(("flag", "missing"), [(True, ("nowhere", "other")), (False, ())])
 def test_missing_topics_may_be_made_when_the_client_allows_it(flag: bool, missing: tuple[str, ...]) -> None:
+    """QRY-11."""
     request = asked("nowhere", "orders", "a/b", "__transaction_state", "other", allow_auto_topic_creation=flag)
     for version in (4, 12):
         assert whole(metadata(view(), request, version))[1] == missing
@@ -237,14 +238,14 @@ def test_missing_topics_may_be_made_when_the_client_allows_it(flag: bool, missin
     + [(version, ErrorCode.LISTENER_NOT_FOUND) for version in (6, 7, 12)],
 )  # fmt: skip
 def test_a_leader_that_cannot_be_reached_is_not_named(version: int, without_listener: ErrorCode) -> None:
-    """Live, fenced, without this listener, not registered, none."""
+    """QRY-11: live, fenced, without this listener, not registered, none."""
     gone = ErrorCode.LEADER_NOT_AVAILABLE
     found = [(one.leader_id, one.error_code, one.leader_epoch) for one in one_topic("orders", version).partitions]
     assert found == [(1, 0, 4), (-1, gone, 4), (-1, without_listener, 4), (-1, gone, 4), (-1, gone, 4)]
 
 
 def test_replicas_are_offline_without_their_broker_or_its_directory() -> None:
-    """On its broker's directory, on another one, fenced, live, not registered."""
+    """QRY-11: on its broker's directory, on another one, fenced, live, not registered."""
     (found,) = one_topic("mail").partitions
     assert (found.replica_nodes, found.isr_nodes) == ((1, 2, 3, 4, 5), (1, 2, 3, 4, 5))
     assert found.offline_replicas == (2, 3, 5)

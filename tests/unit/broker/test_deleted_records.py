@@ -72,6 +72,7 @@ def read(world: BrokerWorld, offset: int) -> int | list[bytes | None]:
 
 
 def test_what_is_deleted_is_refused_at_once_and_what_follows_is_read() -> None:
+    """QRY-08."""
     world = written()
     asked = world.send(
         DeleteRecordsRequest(
@@ -109,6 +110,7 @@ def test_it_stays_deleted_when_the_broker_is_stopped_and_after_a_checkpoint() ->
 
 
 def test_a_log_that_is_only_compacted_keeps_its_records() -> None:
+    """QRY-08."""
     world = written(0, **{"cleanup.policy": "compact"})
     assert delete(world, 0) == (ErrorCode.POLICY_VIOLATION, -1)
     both = written(1, **{"cleanup.policy": "delete"})
@@ -125,6 +127,7 @@ def sizes(result: DescribeLogDirsResult) -> dict[tuple[str, int], int]:
 
 
 def test_each_directory_says_what_lies_there_and_how_much_room_is_left() -> None:
+    """QRY-14."""
     world = started()
     world.ask(produce("b", b"some bytes"), ProduceResponse, version=9)
     first, second = described(world)
@@ -141,6 +144,7 @@ def log_bytes(world: BrokerWorld, directory: str) -> bytes:
 
 
 def test_a_directory_that_hangs_is_answered_for_after_a_while_and_a_lost_one_at_once() -> None:
+    """QRY-14."""
     world = started()
     asked = world.send(DescribeLogDirsRequest(topics=None))
     hung = [one for one in world.data if isinstance(one, MeasureDirectory) and one.directory_id == SECOND]

@@ -73,6 +73,7 @@ def led_by(world: BrokerWorld, leader: int) -> None:
 
 
 def test_the_topic_is_made_as_this_broker_is_configured_when_a_group_is_looked_for() -> None:
+    """QRY-13."""
     world = serving()
     topic = world.controller.image.topics.named(OFFSETS)
     assert topic is not None

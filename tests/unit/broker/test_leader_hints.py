@@ -33,6 +33,7 @@ def serving(leader: int = FOLLOWER) -> tuple[BrokerWorld, Uuid]:
 
 @pytest.mark.parametrize("version", [9, 10, 12, 13])
 def test_who_produces_elsewhere_is_told_who_leads(version: int) -> None:
+    """PRD-26."""
     world, topic_id = serving()
     request = produce("stock", b"one")
     topic = replace(request.topic_data[0], topic_id=topic_id if version >= 13 else ZERO_UUID)

@@ -97,12 +97,14 @@ def answered(world: BrokerWorld, asked: RequestId) -> ProduceResponse:
 
 @pytest.mark.parametrize("metadata", [FIRST, SECOND])
 def test_the_metadata_logs_directory_takes_the_node_with_it(metadata: DirectoryId) -> None:
+    """DIR-10."""
     world = started(metadata_directory=metadata)
     lose(world, SECOND)
     assert (world.stopped is not None) == (metadata == SECOND)
 
 
 def test_the_last_directory_takes_the_node_with_it() -> None:
+    """DIR-10."""
     world = started()
     lose(world, FIRST)
     assert world.stopped is None

@@ -52,6 +52,7 @@ def partition() -> Leader:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_lie_is_answered_as_java_answered_it(kind: str) -> None:
+    """PRD-02, PRD-07, PRD-08."""
     rules, found = AppendRules.of(KINDS[kind]), {}
     led = {number: partition() for number in range(1 + max(map(partition_of, LIES)))}
     wanted = {name: answer for name, answer in ANSWERS[kind].items() if name not in OF_THE_REQUEST}
@@ -124,7 +125,7 @@ def test_records_that_are_wrong_are_named() -> None:
 
 
 def test_a_record_may_be_as_late_and_as_early_as_the_topic_allows() -> None:
-    """The first and the last moment are in time; only the records outside of them are named."""
+    """PRD-10: the first and the last moment are in time; only the records outside of them are named."""
     rules = AppendRules(timestamp_before_max_ms=5, timestamp_after_max_ms=7)
     for times, wrong in (
         ([-5, 7], ()),
@@ -140,6 +141,7 @@ def test_a_record_may_be_as_late_and_as_early_as_the_topic_allows() -> None:
 
 
 def test_three_records_without_a_key_are_named_in_the_message_and_all_in_the_answer() -> None:
+    """PRD-09."""
     refused = partition().append(batch(count=5), AppendRules(needs_keys=True), TIME)
     assert isinstance(refused, BatchRefusal)
     why = "Compacted topic cannot accept message without key"
@@ -183,7 +185,7 @@ def test_times_that_are_no_long_overflow_as_javas_do(base: int, times: list[int]
 
 
 def test_zstd_came_with_version_7() -> None:
-    """KIP-110: an older client could not read it."""
+    """PRD-02, KIP-110: an older client could not read it."""
     for codec, version, error in (
         (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (ZSTD, 7, ErrorCode.NONE),

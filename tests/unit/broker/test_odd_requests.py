@@ -61,6 +61,7 @@ def listing(*wanted: tuple[int, int], epoch: int = -1, isolation: int = 0) -> li
 
 @pytest.mark.parametrize(("timestamp", "since"), [(-1, 1), (-2, 1), (-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
 def test_a_special_timestamp_means_nothing_before_its_version(timestamp: int, since: int) -> None:
+    """QRY-03, QRY-04."""
     world = serving("orders")
     for version in range(1, 12):
         answer = world.ask(listing((0, timestamp)), ListOffsetsResponse, version)
@@ -69,6 +70,7 @@ def test_a_special_timestamp_means_nothing_before_its_version(timestamp: int, si
 
 
 def test_a_partition_that_is_listed_twice_is_answered_once_with_an_error() -> None:
+    """QRY-04."""
     answer = serving("orders").ask(listing((0, -1), (0, -2), (1, -1)), ListOffsetsResponse, 7)
     found = [(one.partition_index, one.error_code) for one in answer.topics[0].partitions]
     assert found == [(0, ErrorCode.INVALID_REQUEST), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]

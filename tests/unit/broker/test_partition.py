@@ -94,6 +94,7 @@ def test_what_no_client_may_write_is_refused_and_changes_nothing(records: bytes 
 
 
 def test_a_retry_is_answered_with_the_offset_of_the_first_attempt() -> None:
+    """PRD-16."""
     led = partition()
     outcomes = [led.append(batch(2, producer=9, epoch=0, sequence=2 * n), RULES, WALL) for n in range(5)]
     again = [led.append(batch(2, producer=9, epoch=0, sequence=2 * n), RULES, WALL) for n in range(5)]
@@ -122,6 +123,7 @@ def test_a_retry_that_overtakes_the_write_waits_for_it() -> None:
     ],
 )
 def test_sequences_follow_each_other_within_an_epoch(epoch: int, sequence: int, expected: ErrorCode) -> None:
+    """PRD-17, PRD-19."""
     led = partition()
     led.append(batch(2, producer=9, epoch=1, sequence=0), RULES, WALL)
     assert error(led.append(batch(1, producer=9, epoch=epoch, sequence=sequence), RULES, WALL)) == expected
@@ -132,12 +134,14 @@ def test_an_unknown_producer_may_begin_anywhere_because_its_state_may_have_expir
 
 
 def test_sequences_wrap_at_the_largest_int32() -> None:
+    """PRD-18."""
     led = partition()
     led.append(batch(2, producer=9, epoch=0, sequence=2**31 - 1), RULES, WALL)
     assert error(led.append(batch(1, producer=9, epoch=0, sequence=1), RULES, WALL)) == ErrorCode.NONE
 
 
 def test_log_append_time_is_the_brokers_time() -> None:
+    """PRD-10."""
     outcome = partition().append(batch(2), AppendRules(log_append_time=True), WALL)
     assert isinstance(outcome, Appended)
     assert outcome.log_append_time == WALL
@@ -146,6 +150,7 @@ def test_log_append_time_is_the_brokers_time() -> None:
 
 
 def test_a_topic_may_ask_for_another_compression() -> None:
+    """PRD-11."""
     rules = AppendRules.of({"compression.type": "zstd", "max.message.bytes": "1000"})
     outcome = partition().append(batch(3, codec=Compression.GZIP), rules, WALL)
     assert isinstance(outcome, Appended)
@@ -174,6 +179,7 @@ def test_what_java_trims_of_a_value_is_trimmed_where_it_is_acted_on() -> None:
 
 
 def test_epochs_know_where_they_begin_and_end() -> None:
+    """QRY-06, QRY-07."""
     led = partition(epoch=1)
     led.append(batch(4), RULES, WALL)
     led.epoch = 5
@@ -238,6 +244,7 @@ def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
 
 
 def test_an_epoch_that_wrote_nothing_is_forgotten_for_the_next() -> None:
+    """LOG-18."""
     led = partition(epoch=3)
     for epoch in (3, 5, 6):
         lead(led, epoch)
@@ -264,6 +271,7 @@ def test_the_last_offset_there_is_may_be_written() -> None:
 
 
 def test_a_batch_may_be_as_large_as_the_topic_allows_before_and_after_it_is_written_anew() -> None:
+    """PRD-05, PRD-06."""
     sent, packed = batch(50), batch(50, codec=Compression.GZIP)
     outcome = partition().append(packed, AppendRules(compression=Compression.NONE), WALL)
     assert isinstance(outcome, Appended)

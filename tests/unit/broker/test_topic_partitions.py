@@ -75,6 +75,7 @@ THREE = cluster(b=3, a=2, c=1)
 def test_a_page_ends_at_its_limit_and_says_where_the_next_begins(
     limit: int, cursor: tuple[str, int] | None, shown: Shown, then: tuple[str, int] | None
 ) -> None:
+    """QRY-12."""
     assert page(ask(THREE, limit=limit, cursor=cursor)) == (shown, then)
 
 
@@ -114,6 +115,7 @@ def test_a_request_without_sense_is_refused_for_every_topic(
 def test_a_cursor_that_an_answer_may_have_given_is_followed(
     names: tuple[str, ...], cursor: tuple[str, int], shown: Shown
 ) -> None:
+    """QRY-12."""
     assert page(ask(THREE, *names, cursor=cursor)) == (shown, None)
 
 

@@ -69,7 +69,7 @@ def test_no_more_wait_than_a_backlog_has() -> None:
 
 
 def test_one_address_has_its_own_bound_and_is_refused_beyond_it() -> None:
-    """SEC-07"""
+    """QUO-06, SEC-07"""
     quotas = quotas_of(per_address=1, of_address={THERE: 2})
     assert [quotas.enter(Visitor(address=HERE)) for _ in range(2)] == [Admission.IN, Admission.REFUSED]
     assert [quotas.enter(Visitor(address=THERE)) for _ in range(3)] == [Admission.IN, Admission.IN, Admission.REFUSED]
@@ -111,7 +111,7 @@ def test_room_anywhere_is_room_for_who_waits_on_any_listener(end: str) -> None:
 
 
 def test_between_brokers_there_is_always_room_and_who_was_silent_longest_pays() -> None:
-    """SEC-08"""
+    """QUO-08, SEC-08"""
     quotas = quotas_of("CLIENTS", "BROKERS", of_all=2, protected="BROKERS")
     silent, lively = enter(quotas, Visitor(at=1.0)), enter(quotas, Visitor(at=2.0))
     broker = enter(quotas, Visitor("BROKERS", at=0.0))
@@ -181,7 +181,7 @@ def paced(pace: Pace, *listeners: str, of_all: int = 100) -> ConnectionQuotas:
 
 
 def test_who_comes_too_fast_waits_one_after_another_and_is_counted_once() -> None:
-    """SEC-09, KIP-612."""
+    """QUO-07, SEC-09, KIP-612."""
     pace = Pace(0.0, 0.5, 0.0, 0.25)
     quotas = paced(pace)
     first, second, third, fourth = (enter(quotas, Visitor()) for _ in range(4))
@@ -227,7 +227,7 @@ def test_time_alone_makes_no_room() -> None:
 
 
 def test_who_comes_too_fast_from_its_address_is_closed_after_a_while_and_holds_no_place() -> None:
-    """SEC-09; closed at once it would be back at once."""
+    """QUO-07, SEC-09; closed at once it would be back at once."""
     pace = Pace(0.0, 0.0, 0.0, of_address=(0.75, 0.75))
     quotas = paced(pace, of_all=1)
     hasty, gone = enter(quotas, Visitor()), enter(quotas, Visitor())

@@ -45,7 +45,7 @@ def waits(
 
 
 def test_of_produce_the_request_counts_and_of_fetch_the_answer() -> None:
-    """SEC-10: 1000 bytes a second, over the ten seconds that a rate begins with."""
+    """QUO-01, SEC-10: 1000 bytes a second, over the ten seconds that a rate begins with."""
     quotas: Quotas = {(("user", "ann"),): {PRODUCER_BYTE_RATE: 1000.0, CONSUMER_BYTE_RATE: 1000.0}}
     assert (waits(quotas, PRODUCE), waits(quotas, FETCH)) == (10_000, 19_995)
     assert waits(quotas, PRODUCE, "User:bob") == waits({}, PRODUCE) == 0

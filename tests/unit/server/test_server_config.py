@@ -101,7 +101,6 @@ def test_a_name_of_kafka_that_is_not_acted_on_is_listed_with_the_reason() -> Non
     ("line", "culprit"),
     [
         ("log.flush.interval.ms=1000", "log.flush.interval.ms"),
-        ("log.flush.interval.messages=1", "log.flush.interval.messages"),
         ("ssl.provider=X", "ssl.provider"),
         ("sasl.something.new=1", "sasl.something.new"),
         ("ssl.unknown=1", "ssl.unknown"),
@@ -132,7 +131,7 @@ def test_the_authorizer_is_kafkas_standard_one_and_no_other() -> None:
 
 
 def test_refused_names_are_harmless_at_the_default_of_kafka() -> None:
-    harmless = "log.flush.interval.messages=9223372036854775807\nssl.client.auth=none\nauthorizer.class.name="
+    harmless = "log.flush.scheduler.interval.ms=9223372036854775807\nssl.client.auth=none\nauthorizer.class.name="
     assert read(CONTROLLER + harmless).notices == ()
 
 

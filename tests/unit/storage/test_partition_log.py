@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 from crc32c import crc32c
@@ -74,6 +75,7 @@ def test_reading_outside_of_the_log_is_refused() -> None:
 
 
 def test_a_timestamp_leads_to_the_first_batch_that_reaches_it() -> None:
+    """QRY-05."""
     log = opened(MemoryDisk())
     stamps = (10, 20, 20, 15, 40, 30, 50, 50, 60)
     for offset, stamp in enumerate(stamps):
@@ -103,6 +105,7 @@ def test_a_clean_restart_finds_offsets_epochs_and_producers() -> None:
 
 
 def test_after_a_crash_what_is_not_whole_above_the_recovery_point_is_cut() -> None:
+    """LOG-09."""
     data = raw_log(*[(1, 1)] * 6)
     one = len(raw_batch(0))
     for size in range(3 * one, len(data)):
@@ -117,6 +120,7 @@ def test_after_a_crash_what_is_not_whole_above_the_recovery_point_is_cut() -> No
 
 
 def test_a_hole_above_the_recovery_point_takes_the_later_segments_with_it() -> None:
+    """LOG-09."""
     disk = MemoryDisk()
     log = opened(disk)
     log.append(raw_log(*[(1, 1)] * 9))
@@ -151,6 +155,24 @@ def test_flush_makes_every_segment_durable() -> None:
     assert log.recovery_point == 9
 
 
+def test_an_append_is_durable_when_so_many_records_are_not() -> None:
+    """LOG-30: `flush.messages`, over segments and after a change; a sync that fails is not called done."""
+    disk = MemoryDisk()
+    log = opened(disk, replace(SMALL, flush_messages=5))
+    log.append(raw_log(*[(1, 2)] * 2))
+    assert (log.recovery_point, opened(disk.survivors("synced only")).end_offset) == (0, 0)
+    log.append(raw_batch(4))
+    assert (log.recovery_point, opened(disk.survivors("synced only")).end_offset) == (5, 5)
+    log.configure(replace(SMALL, flush_messages=1))
+    for offset in range(5, 12):
+        log.append(raw_batch(offset))
+        assert opened(disk.survivors("synced only")).end_offset == offset + 1
+    disk.failing_syncs = True
+    with pytest.raises(DiskFailed):
+        log.append(raw_batch(12))
+    assert log.recovery_point == 12
+
+
 def test_a_deleted_prefix_removes_whole_segments_and_keeps_its_start() -> None:
     disk = MemoryDisk()
     log = opened(disk)
@@ -163,6 +185,7 @@ def test_a_deleted_prefix_removes_whole_segments_and_keeps_its_start() -> None:
 
 
 def test_a_directory_of_another_topic_is_refused() -> None:
+    """LOG-26."""
     disk = MemoryDisk()
     opened(disk)
     with pytest.raises(WrongTopic, match="belongs to topic id"):

@@ -146,6 +146,7 @@ def manager(*, has_offline: bool) -> LogManager:
 def test_a_log_that_may_lie_there_does_not_begin_anew(
     wanted: DirectoryId | None, is_new: bool, is_refused: bool
 ) -> None:
+    """DIR-02."""
     if is_refused:
         with pytest.raises(LogOffline, match="orders-0 is in no log directory that is online"):
             manager(has_offline=True).home_of(KEY, "orders", wanted, is_new=is_new)
