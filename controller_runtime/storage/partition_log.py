@@ -202,9 +202,7 @@ class PartitionLog:
     # Writing.
 
     def append(self, batches: bytes) -> Offset:
-        """Write whole batches, offsets and epochs set, at the end, durable only when `flush.messages` says so. Returns
-        the new end offset.
-        """
+        """Write whole batches, offsets and epochs set, at the end; synced as `flush.messages` says. The new end."""
         for segment, batch, data in self._log.append(batches):
             if batch.position == 0 and segment.base_offset > 0:
                 self._queue_snapshot(segment.base_offset)
@@ -214,9 +212,8 @@ class PartitionLog:
                 self._log.queue(self._aborted.add(segment, aborted))
         self._changed = True
         if self.end_offset - self.recovery_point >= self.config.flush_messages:
-            self.flush()
-        else:
-            self._perform()
+            return self.flush()
+        self._perform()
         return self.end_offset
 
     def delete_before(self, offset: Offset) -> None:
@@ -239,14 +236,8 @@ class PartitionLog:
     def retain(self, high_watermark: int, now_ms: int) -> int:
         """Delete what its rules do not keep, as far as `high_watermark` at most; how many segments went."""
         log = self._log
-        gone = expired(
-            log.segments,
-            self.rules,
-            start=self._start,
-            high_watermark=high_watermark,
-            now_ms=now_ms,
-            latest=self._latest,
-        )
+        bounds = {"start": self._start, "high_watermark": high_watermark, "now_ms": now_ms}
+        gone = expired(log.segments, self.rules, **bounds, latest=self._latest)
         if not gone:
             return 0
         if gone == len(log.segments):
