@@ -38,6 +38,7 @@ ELSEWHERE = {
     "log.cleaner.min.cleanable.ratio",
     "log.cleaner.min.compaction.lag.ms",
     "log.cleanup.policy",
+    "log.flush.interval.messages",
     "log.index.interval.bytes",
     "log.index.size.max.bytes",
     "log.retention.bytes",
