@@ -119,12 +119,11 @@ def observe(
         witnesses=_witnesses(cluster, ledger, pods, operations, access),
         credentials=proven(cluster, pods, access, probe, secrets),
         users=users and replace(users, found=secrets.users_found(brokers.users, now)),
-        expandable=_expandable(cluster, all_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
         archive=archive.look(cluster, now) if archive is not None else None,
-        **archive_seen(cluster, kube, ledger, operations),
+        **(archive_seen(cluster, kube, ledger, operations) | _classes(cluster, all_claims, kube)),
         further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
@@ -160,10 +159,13 @@ def _policies(
     return {each.volume: reclaim_policy(each.volume, fresh) for each in claims if each.volume}
 
 
-def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:
-    """Asked only while a claim is smaller than the resource wants."""
+def _classes(cluster: KRaftCluster, claims: tuple[Claim, ...], kube: Gateway) -> dict[str, Any]:
+    """As fields of `Observed`. Asked only while a claim is smaller than the resource wants, or waits for its volume."""
     wanted = {each.storage_class for each in claims if 0 < each.requested < _asked_size(cluster, each)}
-    return {name: without_namespace.may_grow(kube, name) for name in wanted}
+    return {
+        "expandable": {name: without_namespace.may_grow(kube, name) for name in wanted},
+        "missing_classes": without_namespace.missing_classes(kube, claims),
+    }
 
 
 def _asked_size(cluster: KRaftCluster, claim: Claim) -> float:

@@ -344,6 +344,8 @@ class Observed:
     """What every process that answered knows of the log; None when nobody was asked."""
     expandable: Mapping[str, bool] = field(default_factory=dict)
     """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""
+    missing_classes: frozenset[str] = frozenset()
+    """Of the storage classes that claims without a volume name: those that there are not."""
     zones: Mapping[int, str] = field(default_factory=dict)
     """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a
     label for them: empty if that node does not bear it, absent without a pod that is somewhere."""

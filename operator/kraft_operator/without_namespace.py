@@ -6,7 +6,10 @@ look at: a volume counts as there, its Kubernetes node as alive. The API server 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kraft_operator.kube import STORAGE_CLASS, VOLUME, Forbidden, Gateway, Object
+from kraft_operator.observed import Claim
 
 
 def volume(kube: Gateway, name: str) -> Object | None:
@@ -33,6 +36,15 @@ def may_grow(kube: Gateway, storage_class: str) -> bool:
     except Forbidden:
         return True
     return bool((found or {}).get("allowVolumeExpansion"))
+
+
+def missing_classes(kube: Gateway, claims: Iterable[Claim]) -> frozenset[str]:
+    """That claims without a volume name. Whoever may not look takes a class for there."""
+    wanted = sorted({each.storage_class for each in claims if each.storage_class and not each.volume})
+    try:
+        return frozenset(each for each in wanted if kube.find(STORAGE_CLASS, None, each) is None)
+    except Forbidden:
+        return frozenset()
 
 
 def volume_is_of(kube: Gateway, name: str, claim_uid: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kraft_operator.api.reader import quantity
 from kraft_operator.observed import Trouble
@@ -22,6 +22,10 @@ NEEDED_MEMORY = 2.0**27
 def refused_by_kubernetes(template: Mapping[str, Any]) -> bool:
     """The StatefulSet controller cannot even make the pod."""
     return bool(template["spec"].get("priorityClassName") == "absent")
+
+
+UNBOUND: Final = Trouble("Unschedulable", "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims")
+"""Of a pod whose claim gets no volume."""
 
 
 def hindrance(template: Mapping[str, Any], node_id: int, private: frozenset[str]) -> Trouble | None:

@@ -63,6 +63,15 @@ def private(world: World) -> None:
     world.private.add("kafka:7")
 
 
+def of_no_class(replicas: int) -> Spec:
+    storage = {"size": "1Gi", "storageClassName": "fats"}
+    return {"brokerPools": [*BASE["brokerPools"], {**pool("c", replicas, 200), "storage": storage}]}
+
+
+def no_class(world: World) -> None:
+    world.missing_classes.add("fats")
+
+
 def nothing(world: World) -> None:
     """Kubernetes is as it always is."""
 
@@ -144,6 +153,8 @@ MISTAKES: Final = (
     Mistake("storage.size that is no quantity", everyone(storage={"size": "much"}), "spec.controllers.storage.size"),
     Mistake("storage.storageClassName that is no text", everyone(storage={"size": "1Gi", "storageClassName": 7}),
         "spec.controllers.storage.storageClassName"),
+    Mistake("storage.storageClassName of a new pool that does not exist", of_no_class(2), "VolumeClassMissing",
+        of_no_class(0), no_class),
     Mistake("storage.overrides of a node that is not in the range", controllers(storage={"size": "1Gi",
         "overrides": [{"nodeID": 10, "size": "2Gi"}]}), "spec.controllers.storage.overrides[0].nodeID"),
     Mistake("storage.overrides that name a node twice", controllers(storage={"size": "1Gi",

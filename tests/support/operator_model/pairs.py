@@ -14,7 +14,8 @@ history of faults leads to. Every pair stands alone. Lines:
     leader N, voter N STATE|gone, voter N at HOST PORT, observer N caught-up|behind|removed-one
     pod N gone|terminating|unready|pending|old|overdue|stuck, pod N trouble REASON,
     pod N disk VERDICT [DIRECTORY|ran|behind|same-pod]      a new pod (or the same one) waits at its gate
-    claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
+    claim N gone|new|classless|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains,
+    node-of N lost|silent
     broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown ledger
     lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N|asks-for N (a ReplaceVoter runs)
     child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, zones OF-0 OF-1 ... (none: no label), owners UID
@@ -404,6 +405,9 @@ def claim_look(seen: Observed, node_id: int, how: str) -> Observed:
             return replace(seen, claims=others)
         case "new":
             mine = replace(mine, uid="uid-of-a-new-claim", volume="new-volume", identity={})
+        case "classless":
+            mine = replace(mine, uid="uid-of-a-new-claim", volume="", identity={}, storage_class="fats")
+            seen = replace(seen, missing_classes=frozenset({"fats"}))
         case "terminating":
             mine = replace(mine, terminating=True)
         case "unmarked":

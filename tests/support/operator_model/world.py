@@ -93,7 +93,7 @@ from storage_guard.formats import (
 )
 from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
-from support.operator_model.hindrances import hindrance, is_starved, refused_by_kubernetes
+from support.operator_model.hindrances import UNBOUND, hindrance, is_starved, refused_by_kubernetes
 
 IMAGES = Images("operator:test", "operators")
 DEBOUNCE = 10.0
@@ -190,6 +190,9 @@ class LiveClaim:
     """Somebody deleted it; it goes with the last pod that uses it."""
     further: Claim | None = None
     """Of a broker's volume beside the first: how it was made."""
+    storage_class: str = "standard"
+    unbound: bool = False
+    """Its class did not exist when it was made."""
 
 
 class World:
@@ -277,6 +280,7 @@ class World:
         self.bad_images: set[str] = set()
         """Images that no kubelet can start."""
         self.private: set[str] = set()
+        self.missing_classes: set[str] = set()
         """Images that come only with the pull secret `registry`."""
         self.sick_images: set[str] = set()
         """Images whose processes end again and again."""
@@ -749,7 +753,11 @@ class World:
             volume = self.fresh("pv")
             self.disks[volume] = Disk(volume)
             size = quantity(node_set.volume_size, "size")
-            self.claims[name] = LiveClaim(self.fresh("pvc"), volume, requested=size, capacity=size)
+            kind = node_set.volume_kind[0] or "standard"
+            unbound = kind in self.missing_classes
+            self.claims[name] = LiveClaim(
+                self.fresh("pvc"), volume, {}, size, size, storage_class=kind, unbound=unbound
+            )
         mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
         template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
         image = template["spec"]["containers"][0]["image"]
@@ -758,7 +766,7 @@ class World:
             revision=node_set.made_of, template=node_set.revision, image=image,
             properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
             sick=image in self.sick_images or is_starved(template),
-            hindrance=hindrance(template, node_id, frozenset(self.private)),
+            hindrance=UNBOUND if self.claims[name].unbound else hindrance(template, node_id, frozenset(self.private)),
         )  # fmt: skip
         for volume, claim in node_set.volumes.items():
             self.pods[node_id].further[volume] = LivePod(self.pods[node_id].uid, claim, volume=volume)
@@ -1148,6 +1156,7 @@ class World:
             witnesses=self._witnesses(),
             zones=self._zones(),
             retained=frozenset(self.retained),
+            missing_classes=frozenset(self.missing_classes & {each.storage_class for each in self.claims.values()}),
         )
 
     def _zones(self) -> dict[int, str]:
@@ -1167,10 +1176,10 @@ class World:
                 int(node),
                 role,
                 group,
-                claim.volume,
+                "" if claim.unbound else claim.volume,
                 claim.terminating,
                 identity=dict(claim.marks),
-                storage_class="standard",
+                storage_class=claim.storage_class,
                 requested=claim.requested,
                 capacity=claim.capacity,
             )

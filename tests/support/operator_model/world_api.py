@@ -151,7 +151,8 @@ class WorldApi:
             if kind is LEASE:
                 return copy.deepcopy(self.lease)
             if kind is STORAGE_CLASS:
-                return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands}
+                there = name not in self.world.missing_classes
+                return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands} if there else None
             if kind is CERTIFICATE:
                 return copy.deepcopy((self.certificates or {}).get(name))
             return next((each for each in self._all(kind) if each["metadata"]["name"] == name), None)

@@ -9,6 +9,7 @@ import pytest
 from kraft_operator import without_namespace
 from kraft_operator.__main__ import settings_from
 from kraft_operator.kube import Forbidden, Kind, NotFound, Object
+from kraft_operator.observed import Claim
 from kraft_operator.settings import BadSetting
 
 pytestmark = pytest.mark.unit
@@ -58,6 +59,15 @@ def test_whether_a_class_can_grow_is_the_api_servers_to_say_where_the_operator_m
     sees, blind = gateway(sees=True), gateway(sees=False)
     assert [without_namespace.may_grow(sees, each) for each in ("grows", "fixed", "gone", "")] == [True, *[False] * 3]
     assert [without_namespace.may_grow(blind, each) for each in ("grows", "gone", "")] == [True, True, False]
+
+
+def test_a_class_that_nobody_may_look_at_counts_as_there() -> None:
+    claims = [
+        Claim(f"c{number}", f"u{number}", number, "broker", "b", volume, storage_class=storage_class)
+        for number, (volume, storage_class) in enumerate([("", "gone"), ("pv", "lost"), ("", "fixed"), ("", "")])
+    ]
+    assert without_namespace.missing_classes(gateway(sees=True), claims) == {"gone"}
+    assert without_namespace.missing_classes(gateway(sees=False), claims) == frozenset()
 
 
 def test_rights_in_namespaces_only_are_rights_in_named_ones() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from kraft_operator.api.spec import Group, Role
 from kraft_operator.manifests.context import labels, node_selector
 from kraft_operator.observed import Pod
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, verb
 
 REMEDIES: Final = {
     "ErrImagePull": "check spec.image (repository, tag, digest) and spec.image.pullSecrets",
@@ -25,9 +28,32 @@ REMEDIES: Final = {
 
 def report_pods(now: Situation) -> Verdict:
     troubled = [_troubled(now, pod) for pod in now.observed.pods if pod.trouble and not pod.ready]
-    return Verdict(
-        findings=(*troubled, *(_unlabelled(now, pod) for pod in now.observed.pods if _is_unlabelled(now, pod)))
-    )
+    unlabelled = (_unlabelled(now, pod) for pod in now.observed.pods if _is_unlabelled(now, pod))
+    return Verdict(findings=(*troubled, *unlabelled, *_classless(now)))
+
+
+def _classless(now: Situation) -> Iterator[Finding]:
+    """Claims of wanted nodes that nobody ever fills."""
+    claims = (*now.observed.claims, *now.observed.further_claims)
+    for group in now.cluster.spec.groups:
+        mine = [each for each in claims if each.pool == group.name and each.node_id in group.node_ids]
+        empty = [each for each in mine if each.storage_class in now.observed.missing_classes and not each.volume]
+        for storage_class in sorted({each.storage_class for each in empty}):
+            waiting = sorted(each.name for each in empty if each.storage_class == storage_class)
+            who = f"{called('claim', waiting)} {verb(waiting, 'waits', 'wait')}"
+            way = "" if any(each.volume for each in mine) else f". To have another class instead: {_made_again(group)}"
+            message = (
+                f"create storage class {storage_class} (kubectl get storageclass shows those that are there), or "
+                f"volumes that name it: {who} for one{way}"
+            )
+            yield Finding(Topic.STORAGE, "VolumeClassMissing", message, f"{group.name}/{storage_class}", stalled=True)
+
+
+def _made_again(group: Group) -> str:
+    """A group's class cannot be changed; one without any volume loses nothing."""
+    if group.role is Role.CONTROLLER:
+        return "delete the KRaftCluster and these claims, and make it again"
+    return f"give pool {group.name} replicas 0, take it out, delete these claims, and put it in again"
 
 
 def _is_unlabelled(now: Situation, pod: Pod) -> bool:
