@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_operator.kube import CLAIM, CONFIG_MAP, STATEFUL_SET
+from kraft_operator.kube import CLAIM, CONFIG_MAP, STATEFUL_SET, STORAGE_CLASS
 from support.kubernetes.cluster import Kubernetes
 from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
@@ -69,6 +69,23 @@ def test_a_pod_that_no_node_takes_is_named(story: Story) -> None:
     story.apply(controllers=unscheduled(), brokerPools=[])
     found = story.await_condition("PodsHealthy", "False", "Unschedulable", 60)
     assert "nodeSelector" in found["message"]
+
+
+def test_a_class_that_does_not_exist_is_named_until_somebody_makes_it(story: Story) -> None:
+    storage = {"size": "1Gi", "storageClassName": f"fats-{story.name}"}
+    story.apply(controllers=unscheduled(storage=storage), brokerPools=[])
+    found = story.await_condition("StorageHealthy", "False", "VolumeClassMissing", 60)
+    assert f"storage class fats-{story.name}" in found["message"]
+    assert f"claim data-{story.name}-controller-0-0 waits" in found["message"]
+    gateway = story.kubernetes.gateway
+    some = gateway.get(STORAGE_CLASS, None, "standard")
+    made = {"metadata": {"name": f"fats-{story.name}"}}
+    made |= {key: some[key] for key in ("provisioner", "reclaimPolicy", "volumeBindingMode") if key in some}
+    gateway.create(STORAGE_CLASS, None, made)
+    try:
+        story.await_condition("StorageHealthy", "True", seconds=120)
+    finally:
+        story.kubernetes.kubectl("delete", "storageclass", f"fats-{story.name}")
 
 
 def test_suspended_changes_nothing_until_it_runs_again(story: Story) -> None:
