@@ -24,6 +24,7 @@ from kraft_operator.observed import Levels, Placement, Registry
 T = TypeVar("T")
 PROBE_SECONDS: Final = 2.5
 CORDONED: Final = "cordoned.log.dirs"
+LOG_DIRS: Final = "log.dirs"
 BROKER: Final = 4
 """DescribeConfigs' number for the configuration of one broker."""
 TOPICS_SECONDS: Final = 45.0
@@ -68,17 +69,29 @@ async def moving(controllers: AdminClient) -> frozenset[tuple[str, int]] | None:
 
 
 async def cordoned(leaving: Mapping[int, AdminClient]) -> dict[int, bool | None]:
-    """Each has to be asked itself. Our brokers have one log directory: any value means all of it."""
+    """Each has to be asked itself. One that still has a directory for new replicas is not cordoned."""
     asked = {node_id: ConfigResource(BROKER, str(node_id)) for node_id in leaving}
     answers = await asyncio.gather(
-        *(answered(admin.describe_configs([asked[node_id]], [CORDONED])) for node_id, admin in leaving.items())
+        *(
+            answered(admin.describe_configs([asked[node_id]], [CORDONED, LOG_DIRS]))
+            for node_id, admin in leaving.items()
+        )
     )
     found: dict[int, bool | None] = {}
     for node_id, answer in zip(leaving, answers, strict=True):
         entries = (answer or {}).get(asked[node_id])
         if entries is not None and not isinstance(entries, ApiError):
-            found[node_id] = next((bool(each.value) for each in entries if each.name == CORDONED), None)
+            found[node_id] = _is_cordoned({each.name: each.value or "" for each in entries})
     return found
+
+
+def _is_cordoned(told: Mapping[str, str]) -> bool | None:
+    if CORDONED not in told:
+        return None
+    closed, own = (
+        [each.strip() for each in told.get(key, "").split(",") if each.strip()] for key in (CORDONED, LOG_DIRS)
+    )
+    return closed == ["*"] or (bool(own) and set(own) <= set(closed))
 
 
 def placements(topics: Mapping[str, TopicDescription | ApiError]) -> tuple[Placement, ...] | None:
