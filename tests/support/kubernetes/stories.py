@@ -78,6 +78,8 @@ STORIES: Final = (
     Story("test_crd_fields.py", 90),
     Story("test_helm_lifecycle.py", 120),
     Story("test_helm_values.py", 90),
+    Story("test_install_docs.py", 170),
+    Story("test_install_docs.py", 170, "way_out", soak=True),
     Story("test_recover_stand_alone.py", 40),
     Story("test_images_run.py", 60),
     Story("test_release_images.py", 110, "one_architecture"),
