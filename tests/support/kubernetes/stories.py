@@ -74,11 +74,11 @@ STORIES: Final = (
     Story(
         "test_spark_on_kubernetes.py", 145, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run
-    Story("test_operator_refusals.py", 40),
+    Story("test_operator_refusals.py", 60),
     Story("test_crd_fields.py", 90),
     Story("test_helm_lifecycle.py", 120),
     Story("test_helm_values.py", 90),
-    Story("test_install_docs.py", 170),
+    Story("test_install_docs.py", 180),
     Story("test_install_docs.py", 170, "way_out", soak=True),
     Story("test_recover_stand_alone.py", 40),
     Story("test_images_run.py", 60),
