@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kraft_operator.api.security import Authentication
+from kraft_operator.api.security import Authentication, OAuth
 
 
 class PolicyMode(StrEnum):
@@ -82,6 +82,11 @@ class ListenerSpec:
     brokers: tuple[BrokerAddress, ...] = ()
     tls: bool | None = None
     """None: nobody has said, and what the cluster is decides (`parse_security.secured`)."""
+    own: bool = False
+    """Of a secure cluster: for its nodes and its operator alone."""
+    oauth: OAuth | None = None
+    mapping_rules: tuple[str, ...] = ()
+    """What clients' certificates make of their subjects; besides what the operator itself says."""
 
     @property
     def exposed(self) -> bool:

@@ -18,8 +18,9 @@ from kraft_operator.api.network import (
     ServiceFields,
     TrafficPolicy,
 )
+from kraft_operator.api.parse_login import login_of
 from kraft_operator.api.reader import InvalidSpec, Reader
-from kraft_operator.api.security import Authentication, Encryption
+from kraft_operator.api.security import Encryption
 from kraft_operator.api.spec import ClusterSpec
 
 MAX_SERVICE_NAME: Final = 63
@@ -34,8 +35,7 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
     listeners = []
     for item in endpoints.items(role):
         exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
-        asked = item.child("authentication")
-        how = asked.choice("type", Authentication, Authentication.NONE) if asked.has("type") else None
+        how, oauth, mapping_rules = login_of(item.child("authentication"))
         host = item.optional_text("advertisedHost")
         listener = ListenerSpec(
             item.text("name"),
@@ -47,6 +47,8 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
             bootstrap=_decoration(item.child("bootstrapService")),
             brokers=tuple(_broker(each) for each in item.items("brokers")),
             tls=_encrypts(item),
+            oauth=oauth,
+            mapping_rules=mapping_rules,
         )
         _check_exposure(item, listener)
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":

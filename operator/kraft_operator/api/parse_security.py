@@ -86,7 +86,7 @@ def secured(spec: ClusterSpec) -> ClusterSpec:
     if not security.required:
         return spec
     first, *others = SECURE_DEFAULT if listeners == PLAINTEXT_DEFAULT else listeners
-    first = replace(first, authentication=first.authentication or Authentication.TLS, tls=first.tls is not False)
+    first = replace(first, authentication=first.authentication or Authentication.TLS, tls=first.tls is not False, own=True)
     own = (replace(each, authentication=Authentication.TLS, tls=True) for each in spec.controller_listeners)
     return replace(spec, controller_listeners=tuple(own), broker_listeners=(first, *map(_encrypted, others)))
 
@@ -118,6 +118,8 @@ def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> I
         own, *others = spec.broker_listeners
         if own.authentication is not Authentication.TLS or not own.tls:
             yield "endpoints.broker", "the first listener is the brokers' own: its authentication is Tls"
+        if own.mapping_rules:
+            yield "endpoints.broker", f"take principalMappingRules out of {own.name}: it is the brokers' own listener"
     else:
         others = [as_it_says(each) for each in asked]
         yield from _check_migrated(spec, asked)
@@ -132,11 +134,17 @@ def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> I
                 yield f"{path}[{key}]", "belongs to the operator in a secure cluster: use spec.security"
 
 
+_OPEN_TO_ALL: Final = {
+    Authentication.TLS: "connections",
+    Authentication.SCRAM: "passwords",
+    Authentication.OAUTH: "tokens",
+}
+
+
 def _check_listener(spec: ClusterSpec, listener: ListenerSpec) -> Iterator[tuple[str, str]]:
-    if listener.authentication is Authentication.TLS:
-        yield "endpoints.broker", f"authentication Tls of {listener.name} is for the first listener only: use Scram"
-    if listener.authentication is Authentication.SCRAM and not listener.tls:
-        yield "endpoints.broker", f"passwords of {listener.name} would be open to all: take out tls: Disabled"
+    if listener.authentication not in (None, Authentication.NONE) and not listener.tls:
+        what = _OPEN_TO_ALL[listener.authentication]
+        yield "endpoints.broker", f"{what} of {listener.name} would be open to all: take out tls: Disabled"
     if listener.tls and listener.exposure is Exposure.NODE_PORT and not _hosts_are_named(spec, listener):
         why = "no certificate can name the Kubernetes nodes on which its pods will run"
         yield "endpoints.broker", f"NodePort {listener.name} of a secure cluster needs an advertisedHost: {why}"

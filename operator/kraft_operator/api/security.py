@@ -58,9 +58,32 @@ class Authentication(StrEnum):
 
     NONE = "None"
     TLS = "Tls"
-    """By a certificate of the cluster's own authority: its nodes and its operator."""
+    """By a certificate of an authority that the cluster trusts. The brokers' own listener has it for its nodes and its
+    operator, others for clients.
+    """
     SCRAM = "Scram"
     """By name and password, SCRAM-SHA-512."""
+    OAUTH = "OAuth"
+    """By a token that an identity provider has signed, OAUTHBEARER."""
+
+    @property
+    def by_sasl(self) -> bool:
+        return self in (Authentication.SCRAM, Authentication.OAUTH)
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Whose tokens a listener takes."""
+
+    jwks_url: str
+    """Where the keys are with which they are signed."""
+    issuer: str
+    audiences: tuple[str, ...]
+    """Tokens that are made for one of them are taken."""
+    user_claim: str = "sub"
+    scope_claim: str = "scope"
+    trusted: str = ""
+    """Authorities of the URL, in PEM; those of the image when it is empty."""
 
 
 class CertificateSource(StrEnum):

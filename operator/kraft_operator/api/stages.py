@@ -29,7 +29,7 @@ from kraft_operator.api.security import Authentication, Stage, TlsMode
 from kraft_operator.api.spec import ClusterSpec
 
 SECURE_CONTROLLER: Final = ListenerSpec("CONTROLLERTLS", 9095, authentication=Authentication.TLS, tls=True)
-REPLICATION: Final = ListenerSpec("REPLICATION", 9091, authentication=Authentication.TLS, tls=True)
+REPLICATION: Final = ListenerSpec("REPLICATION", 9091, authentication=Authentication.TLS, tls=True, own=True)
 _MIGRATED: Final = "Secured"
 _BACK: Final = "back"
 

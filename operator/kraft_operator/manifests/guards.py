@@ -20,6 +20,7 @@ from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.pods import with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
 from kraft_operator.manifests.security import tls_volumes
+from kraft_operator.manifests.tokens import ALLOWED_VARIABLE, allowed_urls
 from storage_guard.formats import (
     FORMAT_MODE_ANNOTATION,
     GRANT_ANNOTATION,
@@ -148,6 +149,10 @@ def _format(context: Context, group: Group) -> Manifest:
         arguments.append("$(FORMAT_MODE)")
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{FORMAT_MODE_ANNOTATION}']"}}
         environment.append({"name": "FORMAT_MODE", "valueFrom": source})
+    if group.role is Role.BROKER and not context.cluster.spec.java_in(group):
+        # Our tool judges the whole file, as the node will.
+        urls = allowed_urls(context.cluster.spec.broker_listeners)
+        environment += [{"name": ALLOWED_VARIABLE, "value": urls}] if urls else []
     container: Manifest = {
         "name": "format",
         "image": image.reference,

@@ -38,6 +38,7 @@ from kraft_operator.manifests.pods import added_containers, pod_fields, pod_secu
 from kraft_operator.manifests.properties import DATA_PATH, server_properties
 from kraft_operator.manifests.security import acknowledged, tls_mounts
 from kraft_operator.manifests.services import port_name
+from kraft_operator.manifests.tokens import allowed_urls
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS, config_hash
 
 CLAIM: Final = "data"
@@ -164,7 +165,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
         ports.append({"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"})
         environment.append({"name": "QUORATE_HTTP_LISTENER", "value": f"0.0.0.0:{names.HTTP_PORT}"})
     java = spec.java_in(group)
-    environment += process.environment(group.process, java=java)
+    environment += process.environment(group.process, java=java, allowed_urls=allowed_urls(listeners))
     ports += process.ports(group.process)
     container: Manifest = {
         "name": "kafka",

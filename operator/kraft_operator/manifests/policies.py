@@ -11,7 +11,6 @@ from typing import Any
 
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec, PolicyMode
-from kraft_operator.api.security import Authentication
 from kraft_operator.api.spec import Group, KRaftCluster, Role
 from kraft_operator.manifests.archive import archive_selector
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
@@ -53,7 +52,7 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     metrics = {role: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, role)} for role in Role}
     archive = [] if spec.archive is None else [{"podSelector": {"matchLabels": archive_selector(cluster)}}]
     voters = [own_pods, operator, *archive, *(dict(each) for each in asked.controller_peers)]
-    for_clients = [each for each in spec.broker_listeners if each.authentication is not Authentication.TLS]
+    for_clients = [each for each in spec.broker_listeners if not each.own]
     return [
         _policy(
             cluster,

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kraft_operator.api.process import GcLog, Jvm, Logging, Metrics, Process
 from kraft_operator.manifests.context import Manifest
+from kraft_operator.manifests.tokens import ALLOWED_PROPERTY, ALLOWED_VARIABLE
 
 VARIABLE: Final = "EXTRA_ARGS"
 LOGGING_FILE: Final = "log4j2.json"
@@ -24,14 +25,17 @@ _MIB: Final = 2**20
 _PATTERN: Final = "[%d] %p %m (%c)%n"
 
 
-def environment(process: Process, *, java: bool) -> list[Manifest]:
+def environment(process: Process, *, java: bool, allowed_urls: str = "") -> list[Manifest]:
+    """`allowed_urls`: from where keys of tokens are read."""
     if not java:
         level = process.logging.level.value.lower().replace("warn", "warning") if process.logging else ""
-        return [{"name": "QUORATE_LOG_LEVEL", "value": level}] if level else []
+        found = {"QUORATE_LOG_LEVEL": level, ALLOWED_VARIABLE: allowed_urls}
+        return [{"name": name, "value": value} for name, value in found.items() if value]
     words = [
         *(_jvm(process.jvm) if process.jvm else ()),
         *([f"-Dlog4j2.configurationFile={LOGGING_PATH}/{LOGGING_FILE}"] if process.logging else ()),
         *(_metrics(process.metrics) if process.metrics else ()),
+        *([f"-D{ALLOWED_PROPERTY}={allowed_urls}"] if allowed_urls else ()),
     ]
     return [{"name": VARIABLE, "value": " ".join(words)}] if words else []
 

@@ -14,6 +14,7 @@ from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.security import Authentication
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest
+from kraft_operator.manifests.tokens import oauth_properties
 
 TLS_PATH: Final = "/etc/kafka/tls"
 VOLUME: Final = "tls"
@@ -25,7 +26,7 @@ SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 def protocol_of(listener: ListenerSpec) -> str:
     if not listener.tls:
         return "PLAINTEXT"
-    return "SASL_SSL" if listener.authentication is Authentication.SCRAM else "SSL"
+    return "SASL_SSL" if listener.authentication is not None and listener.authentication.by_sasl else "SSL"
 
 
 def nodes_principal(cluster: KRaftCluster) -> str:
@@ -63,13 +64,22 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
     for listener in (each for each in own if each.authentication is Authentication.TLS):
         prefix = f"listener.name.{listener.name.lower()}."
         found[f"{prefix}ssl.client.auth"] = "required"
-        found[f"{prefix}ssl.principal.mapping.rules"] = _one_principal(cluster)
+        of_nodes = listener.own or listener in controllers
+        found[f"{prefix}ssl.principal.mapping.rules"] = (
+            _one_principal(cluster) if of_nodes else clients_principals(listener)
+        )
     for listener in spec.broker_listeners if role is Role.BROKER else ():
+        prefix = f"listener.name.{listener.name.lower()}."
         if listener.authentication is Authentication.SCRAM:
-            prefix = f"listener.name.{listener.name.lower()}."
             found[f"{prefix}sasl.enabled.mechanisms"] = SCRAM
             found[f"{prefix}{SCRAM.lower()}.sasl.jaas.config"] = f"{SCRAM_MODULE} required;"
+        if listener.oauth is not None:
+            found |= {f"{prefix}{name}": text for name, text in oauth_properties(listener.oauth).items()}
     return found
+
+
+def clients_principals(listener: ListenerSpec) -> str:
+    return ",".join(listener.mapping_rules or ("DEFAULT",))
 
 
 def tls_volumes(cluster: KRaftCluster, role: Role, node_id: int) -> list[Manifest]:

@@ -162,6 +162,12 @@ def _outside(exposure: str = "LoadBalancer", **changes: Any) -> list[dict[str, A
     return [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}, outside]
 
 
+def _clients(authentication: dict[str, Any], **changes: Any) -> list[dict[str, Any]]:
+    clients = {"name": "CLIENTS", "port": 9094, "authentication": authentication, **changes}
+    return [{"name": "REPLICATION", "port": 9091}, clients]
+
+
+OAUTH = {"jwksURL": "https://id.example/jwks", "issuer": "https://id.example", "audiences": ["kafka"]}
 BROKER_LISTENERS = "spec.endpoints.broker"
 POLICY = "spec.networkPolicy"
 PEER = {"podSelector": {"matchLabels": {"a": "b"}}}
@@ -191,6 +197,21 @@ NETWORK: list[Wrong] = [
         "labels and annotations of Services below",
     ),
     (BROKER_LISTENERS, _outside(brokers=[{"nodeID": 100}, {"nodeID": 100}]), "Duplicate value"),
+    (BROKER_LISTENERS, _clients({"type": "OAuth"}), "oauth goes with authentication.type OAuth, which needs it"),
+    (BROKER_LISTENERS, _clients({"type": "Scram", "oauth": OAUTH}), "oauth goes with authentication.type OAuth"),
+    (BROKER_LISTENERS, _clients({"type": "OAuth", "oauth": {**OAUTH, "jwksURL": "http://a"}}), "should match"),
+    (BROKER_LISTENERS, _clients({"type": "OAuth", "oauth": {**OAUTH, "audiences": []}}), "at least 1 items"),
+    (
+        BROKER_LISTENERS,
+        _clients({"type": "Scram", "principalMappingRules": ["DEFAULT"]}),
+        "principalMappingRules go with authentication.type Tls",
+    ),
+    (BROKER_LISTENERS, _clients({"type": "Tls", "principalMappingRules": ["RULE:a"]}), "should match"),
+    (
+        BROKER_LISTENERS,
+        _clients({"type": "OAuth", "oauth": OAUTH}, tls="Disabled"),
+        "authentication needs encryption: take out tls: Disabled of the listener",
+    ),
     (POLICY, {"mode": "Sometimes"}, "Unsupported value"),
     (POLICY, {"mode": "Off", "clientPeers": [PEER]}, "networkPolicy.mode Off writes no policy: take the peers out"),
     (POLICY, {"clientPeers": []}, "should have at least 1 items"),

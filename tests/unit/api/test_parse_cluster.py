@@ -49,7 +49,7 @@ def test_an_image_alone_is_a_whole_cluster_by_default() -> None:
     own, login = Authentication.TLS, Authentication.SCRAM
     assert spec.controller_listeners == (ListenerSpec("CONTROLLER", 9093, authentication=own, tls=True),)
     brokers, clients = spec.broker_listeners
-    assert brokers == ListenerSpec("REPLICATION", 9091, authentication=own, tls=True)
+    assert brokers == ListenerSpec("REPLICATION", 9091, authentication=own, tls=True, own=True)
     assert clients == ListenerSpec("CLIENTS", 9092, authentication=login, tls=True)
     plain = parse(security={"tls": {"mode": "Disabled"}}).spec
     assert plain.controller_listeners == (ListenerSpec("CONTROLLER", 9093),)

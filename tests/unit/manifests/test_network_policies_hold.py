@@ -77,6 +77,12 @@ def test_of_a_secure_cluster_strangers_reach_the_clients_listener_and_nothing_el
     assert reached(cluster("Required")) == expected([9093, 9091, 9092], [9092])
 
 
+def test_strangers_reach_a_listener_for_clients_with_certificates() -> None:
+    listeners = [{"name": "REPLICATION", "port": 9091}, {"name": "C", "port": 9092, "authentication": {"type": "Tls"}}]
+    with_it = cluster("Required", endpoints={"broker": listeners})
+    assert reached(with_it) == expected([9093, 9091, 9092], [9092])
+
+
 def test_of_a_plaintext_cluster_strangers_reach_brokers_but_no_controller() -> None:
     assert reached(cluster("")) == expected([9093, 9091, 9092], [9092])
 

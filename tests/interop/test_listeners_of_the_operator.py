@@ -1,0 +1,241 @@
+"""Listeners by which clients come with a certificate or a token, as the operator renders them: the same file makes a
+broker of ours and one of Apache Kafka take the same clients, and refuse the same ones.
+
+Files, certificates and environment are those that the operator writes into its objects; only addresses, ports and
+directories are of this machine.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from kraft_operator.credentials import Subject
+from kraft_operator.security.certificates import Issuer, Pair
+from support.apache_kafka.java_kafka import JavaNode, require_java
+from support.apache_kafka.kafka_python import AbstractTokenProvider, KafkaProducer
+from support.apache_kafka.mixed_cluster import read_by_librdkafka, write_by_librdkafka
+from support.nodes.processes import ENVIRONMENT, NodeProcess, eventually, free_ports
+from support.operator_model.secure_runs import SecureRun, data, properties, secure
+from support.operator_model.world import pool
+from support.security.authority import Authority
+from support.security.identity_provider import AUDIENCE, ISSUER, IdentityProvider
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]
+
+CONTROLLER, OURS, JAVAS = 0, 100, 101
+SECONDS: Final = 120.0
+NAMES: Final = {CONTROLLER: "c-controller-0", OURS: "c-b-100", JAVAS: "c-b-101"}
+_ENDPOINT: Final = re.compile(r"([A-Z]+)://[^:,]*:[0-9]+")
+
+
+@dataclass
+class Rendered:
+    """A cluster of the operator's model on this machine: controller 0 and broker 100 are ours, 101 is Java's."""
+
+    directory: Path
+    run: SecureRun
+    provider: IdentityProvider
+    ports: dict[int, dict[str, int]] = field(default_factory=dict)
+    nodes: dict[int, NodeProcess] = field(default_factory=dict)
+    java: JavaNode | None = None
+
+    def start(self) -> None:
+        for node_id in NAMES:
+            self.nodes[node_id] = self._node(node_id)
+        self.nodes[CONTROLLER].format("--standalone")
+        for node_id in (OURS, JAVAS):
+            self.nodes[node_id].format()
+        for node_id in (CONTROLLER, OURS):
+            self.nodes[node_id].start()
+        eventually("ours is ready", lambda: self.nodes[OURS].http("/readyz")[0] == 200, SECONDS)
+        self.run.api.edit(probes="TCP")
+        self.run.settle()
+        flags = self.environment(JAVAS)["EXTRA_ARGS"].split()
+        java = self.nodes[JAVAS]
+        self.java = JavaNode(java.properties_file, java.directory / "java.log", *flags)
+        self.java.wait_for_log("Kafka Server started", SECONDS)
+
+    def environment(self, node_id: int) -> dict[str, str]:
+        spec = self.run.world.children["StatefulSet", NAMES[node_id]].live["spec"]["template"]["spec"]
+        kafka = next(each for each in spec["containers"] if each["name"] == "kafka")
+        return {each["name"]: each["value"] for each in kafka["env"] if "value" in each}
+
+    def _node(self, node_id: int) -> NodeProcess:
+        home = self.directory / f"node-{node_id}"
+        home.mkdir()
+        for key in ("keystore.pem", "ca.crt"):
+            (home / key).write_text(data(self.run, f"c-{node_id}-tls", key))
+        found = {key: text.replace("/etc/kafka/tls", str(home)) for key, text in
+                 properties(self.run, NAMES[node_id]).items()}  # fmt: skip
+        names = _ENDPOINT.findall(found["listeners"])
+        *ports, http_port = free_ports(len(names) + 1)
+        self.ports[node_id] = dict(zip(names, ports, strict=True))
+        found["listeners"] = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self.ports[node_id].items())
+        found["advertised.listeners"] = found["listeners"].replace("127.0.0.1", "localhost")
+        found["controller.quorum.bootstrap.servers"] = f"localhost:{self.ports[CONTROLLER]['CONTROLLER']}"
+        found["log.dirs"] = str(home / "data")
+        beside = self.environment(node_id) | {"QUORATE_HTTP_LISTENER": f"127.0.0.1:{http_port}"}
+        return NodeProcess(
+            node_id, home, found, ports[0], http_port,
+            environment={**ENVIRONMENT, **{key: text for key, text in beside.items() if key.startswith("QUORATE_")}},
+        )  # fmt: skip
+
+    def at(self, node_id: int, listener: str) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": f"localhost:{self.ports[node_id][listener]}",
+            "ssl.ca.location": str(self.nodes[OURS].directory / "ca.crt"),
+            "socket.timeout.ms": 10_000,
+            "message.timeout.ms": 20_000,
+        }
+
+    def by_certificate(self, node_id: int, name: str, listener: str = "CERTS") -> dict[str, Any]:
+        """Of a certificate that the cluster's authority has issued."""
+        place = self.directory / f"{name}.pem"
+        if not place.exists():
+            authority = Pair(data(self.run, "c-ca", "tls.key"), data(self.run, "c-ca", "tls.crt"))
+            made = Issuer().issue(authority, Subject(name, "shop", "corp"), (), 3600.0)
+            place.write_text(made.key + made.certificate)
+        own = {"ssl.certificate.location": str(place), "ssl.key.location": str(place)}
+        return {**self.at(node_id, listener), "security.protocol": "SSL", **own}
+
+    def by_token(self, node_id: int, subject: str, **claims: Any) -> dict[str, Any]:
+        def token(config: str) -> tuple[str, float]:
+            del config
+            return self.provider.token(subject, **claims), time.time() + 600
+
+        return {
+            **self.at(node_id, "TOKENS"), "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
+            "oauth_cb": token,
+        }  # fmt: skip
+
+    def operator(self) -> dict[str, Any]:
+        """As the operator itself comes, who may everything."""
+        place = self.directory / "operator.pem"
+        place.write_text(data(self.run, "c-operator-tls", "keystore.pem"))
+        own = {"ssl.certificate.location": str(place), "ssl.key.location": str(place)}
+        return {**self.at(OURS, "REPLICATION"), "security.protocol": "SSL", **own}
+
+
+def _edited(run: SecureRun, trusted: str, url: str) -> None:
+    login = {"jwksURL": url, "issuer": ISSUER, "audiences": [AUDIENCE], "userClaim": "name"}
+    rules = ["RULE:^CN=([^,]+),OU=shop,O=corp$/$1/L"]
+    run.api.edit(endpoints={"controller": [{"name": "CONTROLLER", "port": 9093}], "broker": [
+        {"name": "REPLICATION", "port": 9091},
+        {"name": "CERTS", "port": 9092, "authentication": {"type": "Tls", "principalMappingRules": rules}},
+        {"name": "TOKENS", "port": 9094,
+         "authentication": {"type": "OAuth", "oauth": {**login, "trustedCertificates": trusted}}},
+    ]})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
+    require_java()
+    directory = tmp_path_factory.mktemp("rendered")
+    authority = Authority("provider-ca")
+    own = authority.issue("localhost").write(directory, "provider.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own)
+    controllers = {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+    run = secure(controllers=controllers, brokerPools=[pool("b", 2, 100)])
+    run.calendar.date = datetime.now(UTC)
+    with IdentityProvider(tls=context) as provider, pytest.MonkeyPatch.context() as patch:
+        _edited(run, authority.pem, provider.url("jwks"))
+        run.settle()
+        made = Rendered(directory, run, provider)
+        allowed = made.environment(OURS)["QUORATE_OAUTHBEARER_ALLOWED_URLS"]
+        patch.setenv("QUORATE_OAUTHBEARER_ALLOWED_URLS", allowed)  # `format` runs in this process
+        try:
+            made.start()
+            _prepare(made)
+            yield made
+        finally:
+            if made.java is not None:
+                made.java.kill()
+            for node in made.nodes.values():
+                node.kill()
+
+
+def _prepare(world: Rendered) -> None:
+    admin = AdminClient(world.operator())
+    topics = [NewTopic(f"on-{each}", 1, replica_assignment=[[each]]) for each in (OURS, JAVAS)]
+    for made in admin.create_topics(topics).values():
+        made.result(60)
+    acls = [
+        AclBinding(ResourceType.TOPIC, "on-", ResourcePatternType.PREFIXED, f"User:{user}", "*", what,
+                   AclPermissionType.ALLOW)
+        for user in ("ann", "bob") for what in (AclOperation.READ, AclOperation.WRITE)
+    ]  # fmt: skip
+    for given in admin.create_acls(acls).values():
+        given.result(60)
+
+
+@pytest.mark.parametrize("broker", [OURS, JAVAS], ids=["ours", "java"])
+def test_clients_come_by_certificate_and_by_token(world: Rendered, broker: int) -> None:
+    """The rule makes `ann` of the certificate of Ann, the claim `name` makes `bob` of a token."""
+    write_by_librdkafka(world.by_certificate(broker, "Ann"), f"on-{broker}", b"by certificate")
+    write_by_librdkafka(world.by_token(broker, "4711", name="bob"), f"on-{broker}", b"by token")
+
+    class Tokens(AbstractTokenProvider):  # type: ignore[misc]
+        def token(self) -> str:
+            return world.provider.token("4711", name="bob")
+
+    producer = KafkaProducer(
+        bootstrap_servers=world.at(broker, "TOKENS")["bootstrap.servers"], security_protocol="SASL_SSL",
+        sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=Tokens(), ssl_cafile=world.at(broker, "TOKENS")["ssl.ca.location"],
+    )  # fmt: skip
+    producer.send(f"on-{broker}", b"by kafka-python").get(60)
+    producer.close()
+    read = read_by_librdkafka(world.by_certificate(broker, "Ann"), f"on-{broker}", 3)
+    assert read == [b"by certificate", b"by token", b"by kafka-python"]
+
+
+@pytest.mark.parametrize("broker", [OURS, JAVAS], ids=["ours", "java"])
+def test_who_shows_nothing_or_what_is_for_others_is_refused(world: Rendered, broker: int) -> None:
+    denied = Producer(world.by_certificate(broker, "Mallory"))
+    assert _written(denied, f"on-{broker}") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    closed = (KafkaError._SSL, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+    assert _refused(world.at(broker, "CERTS") | {"security.protocol": "SSL"}) in closed
+    operator = world.operator() | {"bootstrap.servers": world.at(broker, "CERTS")["bootstrap.servers"]}
+    assert _refused(operator) in closed, "no rule of this listener makes anybody of it"
+    for claims in ({"aud": "others"}, {"iss": "https://others.example"}, {"exp": int(time.time()) - 600}):
+        token = world.by_token(broker, "4711", **{"name": "bob", **claims})
+        assert _refused(token) == KafkaError._AUTHENTICATION, claims
+
+
+def _refused(settings: dict[str, Any]) -> int:
+    """The first that a client is told of a broker that does not let it in."""
+    codes: list[int] = []
+    client = AdminClient({**settings, "error_cb": lambda error: codes.append(error.code())})
+
+    def told() -> bool:
+        client.poll(0.1)
+        return bool(codes)
+
+    eventually("the client is refused", told, 30)
+    return codes[0]
+
+
+def _written(producer: Producer, topic: str) -> int | None:
+    codes: list[int | None] = []
+    producer.produce(topic, b"x", callback=lambda error, _: codes.append(None if error is None else error.code()))
+    producer.flush(30)
+    return codes[0]
