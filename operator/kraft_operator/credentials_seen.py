@@ -36,7 +36,16 @@ from kraft_operator.security.secret_objects import TRUSTED, issued_in, published
 from kraft_operator.security.succession import authority_of, keys_of
 from kraft_operator.security.user_objects import settings_of, user_secret_seen
 from kraft_operator.sources_seen import SourceMemory
-from kraft_operator.users import Found, MakePassword, SetPassword, User, UserAction, Users, UserSecret
+from kraft_operator.users import (
+    Found,
+    MakePassword,
+    SetPassword,
+    User,
+    UserAction,
+    UserAuthentication,
+    Users,
+    UserSecret,
+)
 
 OWN_SECONDS: Final = 30.0
 """How long the authority and the operator's own certificate are believed."""
@@ -149,13 +158,14 @@ class SecretMemory:
             return Users(tuple(replace(each, fault=problem) for each in wanted)) if wanted else None
         names_of = {each.name for each in wanted}
         self._users = {name: known for name, known in self._users.items() if name in names_of}
-        for each in (each for each in wanted if not each.fault):
+        for each in (each for each in wanted if not each.fault and each.by is not UserAuthentication.EXTERNAL):
             known = self._users.get(each.name)
             if known is None or known[1] is None or now - known[0] >= _believed(each, known[1]):
                 secret = kube.find(SECRET, cluster.namespace, names.user_secret(each.name))
                 self._users[each.name] = now, user_secret_seen(secret) if secret is not None else None
         seen = {name: found for name, (_, found) in self._users.items() if found is not None}
-        return Users(wanted, seen, settings_of(cluster, self._trusted))
+        certified = settings_of(cluster, self._trusted, UserAuthentication.TLS)
+        return Users(wanted, seen, settings_of(cluster, self._trusted), certified)
 
     def asks_about_users(self, now: float) -> bool:
         return self._found is None or now - self._found[0] >= USERS_SECONDS

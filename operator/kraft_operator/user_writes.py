@@ -13,9 +13,11 @@ from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.fence import Stale
 from kraft_operator.kube import SECRET, USER, Gateway, NotFound
-from kraft_operator.security.certificates import BadCertificate
+from kraft_operator.security.certificates import BadCertificate, Issuer, Pair
+from kraft_operator.security.identities import user_subject
 from kraft_operator.security.secret_objects import TRUSTED, text_of
-from kraft_operator.security.user_objects import password_of, user_secret, user_secret_seen
+from kraft_operator.security.succession import keys_of
+from kraft_operator.security.user_objects import certificate_secret, password_of, user_secret, user_secret_seen
 from kraft_operator.settings import Failpoints
 from kraft_operator.user_queries import Login, UserChange, login
 from kraft_operator.users import (
@@ -26,6 +28,7 @@ from kraft_operator.users import (
     SetQuotas,
     TellUser,
     UserAction,
+    UserAuthentication,
 )
 
 PASSWORD_BYTES: Final = 24
@@ -50,6 +53,7 @@ class UserWrites:
     quorum: Changes
     failpoints: Failpoints
     timeout: float
+    issuer: Issuer = field(default_factory=Issuer)
     chance: Chance = field(default_factory=Chance)
 
     def perform(self, action: UserAction, failed: str) -> None:
@@ -81,12 +85,19 @@ class UserWrites:
         there = self.kube.find(SECRET, namespace, name)
         try:
             trusted = text_of(public or {}, TRUSTED)
-            password = self.chance.password() if action.fresh or there is None else password_of(there)
+            if action.by is UserAuthentication.TLS:
+                body = certificate_secret(
+                    self.cluster, action.user, action.user_uid, pair=self._issued(action.user), trusted=trusted,
+                    rotated=action.rotated,
+                )  # fmt: skip
+            else:
+                password = self.chance.password() if action.fresh or there is None else password_of(there)
+                body = user_secret(
+                    self.cluster, action.user, action.user_uid, password=password, trusted=trusted,
+                    rotated=action.rotated,
+                )  # fmt: skip
         except BadCertificate as error:
             raise Stale(f"the Secrets of user {action.user} are not what they were: {error}; read again") from error
-        body = user_secret(
-            self.cluster, action.user, action.user_uid, password=password, trusted=trusted, rotated=action.rotated
-        )
         self.failpoints.hit("before_call.password")
         if not action.version:
             self.kube.create(SECRET, namespace, body, timeout=self.timeout)
@@ -95,6 +106,15 @@ class UserWrites:
             body["metadata"] |= {"uid": uid, "resourceVersion": version}
             self.kube.replace(SECRET, body, timeout=self.timeout)
         self.failpoints.hit("after_call.password")
+
+    def _issued(self, user: str) -> Pair:
+        """Raises BadCertificate, Stale."""
+        key = names.authority_key(self.cluster.name)
+        secret = self.kube.find(SECRET, self.cluster.namespace, key)
+        if secret is None:
+            raise Stale(f"Secret {key} is gone; it is read again")
+        subject, seconds = user_subject(self.cluster, user), self.cluster.spec.security.validity_seconds
+        return self.issuer.issue(keys_of(secret).signing, subject, (), seconds)
 
     def _set(self, action: SetPassword) -> None:
         secret = self.kube.find(SECRET, self.cluster.namespace, names.user_secret(action.user))

@@ -6,6 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class UserAuthentication(StrEnum):
+    """How a user says who it is."""
+
+    SCRAM = "Scram"
+    TLS = "Tls"
+    """By a certificate that the cluster's own authority has issued."""
+    EXTERNAL = "External"
+    """By a certificate or token of somebody else: it has no Secret."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,11 +44,12 @@ class User:
     """What its annotation says: another value is another password."""
     status: Mapping[str, object] = field(default_factory=dict)
     fault: str = ""
+    by: UserAuthentication = UserAuthentication.SCRAM
 
 
 @dataclass(frozen=True, slots=True)
 class UserSecret:
-    """What is known of a user's Secret without its password."""
+    """What is known of a user's Secret without its password or key."""
 
     uid: str
     version: str
@@ -48,6 +60,10 @@ class UserSecret:
     settings: str = ""
     """Digest of what it says besides the password: where to connect, whom to trust."""
     fault: str = ""
+    by: UserAuthentication = UserAuthentication.SCRAM
+    begins: float = 0.0
+    ends: float = 0.0
+    """Of its certificate; seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +83,29 @@ class Users:
     secrets: Mapping[str, UserSecret] = field(default_factory=dict)
     """By the name of the user."""
     settings: str = ""
-    """The digest that a Secret should have."""
+    """The digest that a Secret with a password should have."""
+    settings_with_certificate: str = ""
     found: Found | None = None
     """None: nobody could be asked."""
+
+    def settings_by(self, by: UserAuthentication) -> str:
+        return self.settings_with_certificate if by is UserAuthentication.TLS else self.settings
 
 
 @dataclass(frozen=True, slots=True)
 class MakePassword:
-    """Draw a password and write the user's Secret, in the place of exactly the one that was read (`version`)."""
+    """Draw a password, or issue a certificate, and write the user's Secret, in the place of exactly the one that was
+    read (`version`).
+    """
 
     user: str
     user_uid: str
     version: str
     rotated: str
     fresh: bool
-    """Draw a new password; else the one that is there stays."""
+    """Draw a new password; else the one that is there stays. A certificate is always made anew."""
     reason: str
+    by: UserAuthentication = UserAuthentication.SCRAM
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,11 +30,11 @@ from confluent_kafka.admin import (
 
 from kraft_operator.credentials import Subject
 from kraft_operator.security.certificates import Issuer, Pair
-from support.apache_kafka.java_kafka import JavaNode, require_java
+from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
 from support.apache_kafka.kafka_python import AbstractTokenProvider, KafkaProducer
 from support.apache_kafka.mixed_cluster import read_by_librdkafka, write_by_librdkafka
 from support.nodes.processes import ENVIRONMENT, NodeProcess, eventually, free_ports
-from support.operator_model.secure_runs import SecureRun, data, properties, secure
+from support.operator_model.secure_runs import SecureRun, data, later, properties, secure
 from support.operator_model.world import pool
 from support.security.authority import Authority
 from support.security.identity_provider import AUDIENCE, ISSUER, IdentityProvider
@@ -160,6 +160,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
     with IdentityProvider(tls=context) as provider, pytest.MonkeyPatch.context() as patch:
         _edited(run, authority.pem, provider.url("jwks"))
         run.settle()
+        meta = {"name": "sue", "namespace": "n", "uid": "user-sue", "generation": 1}
+        run.world.users["sue"] = {
+            "apiVersion": "kraft.quorate.dev/v1alpha1", "kind": "KRaftUser", "metadata": meta,
+            "spec": {"clusterName": "c", "authentication": {"type": "Tls"}},
+        }  # fmt: skip
+        later(run, timedelta(0))
         made = Rendered(directory, run, provider)
         allowed = made.environment(OURS)["QUORATE_OAUTHBEARER_ALLOWED_URLS"]
         patch.setenv("QUORATE_OAUTHBEARER_ALLOWED_URLS", allowed)  # `format` runs in this process
@@ -184,6 +190,10 @@ def _prepare(world: Rendered) -> None:
                    AclPermissionType.ALLOW)
         for user in ("ann", "bob") for what in (AclOperation.READ, AclOperation.WRITE)
     ]  # fmt: skip
+    acls.append(
+        AclBinding(ResourceType.TOPIC, f"on-{OURS}", ResourcePatternType.LITERAL, "User:sue", "*",
+                   AclOperation.DESCRIBE, AclPermissionType.ALLOW)
+    )  # fmt: skip
     for given in admin.create_acls(acls).values():
         given.result(60)
 
@@ -198,14 +208,30 @@ def test_clients_come_by_certificate_and_by_token(world: Rendered, broker: int) 
         def token(self) -> str:
             return world.provider.token("4711", name="bob")
 
+    at = world.at(broker, "TOKENS")
     producer = KafkaProducer(
-        bootstrap_servers=world.at(broker, "TOKENS")["bootstrap.servers"], security_protocol="SASL_SSL",
-        sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=Tokens(), ssl_cafile=world.at(broker, "TOKENS")["ssl.ca.location"],
+        bootstrap_servers=at["bootstrap.servers"], ssl_cafile=at["ssl.ca.location"], security_protocol="SASL_SSL",
+        sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=Tokens(),
     )  # fmt: skip
     producer.send(f"on-{broker}", b"by kafka-python").get(60)
     producer.close()
     read = read_by_librdkafka(world.by_certificate(broker, "Ann"), f"on-{broker}", 3)
     assert read == [b"by certificate", b"by token", b"by kafka-python"]
+
+
+def test_the_secret_of_a_user_with_a_certificate_is_all_that_its_clients_need(world: Rendered) -> None:
+    """By `client.properties` alone, with a tool of Apache Kafka at both brokers, and by its files with librdkafka."""
+    for broker in (OURS, JAVAS):
+        text = data(world.run, "sue-credentials", "client.properties")
+        file = world.directory / "sue.properties"
+        file.write_text(text.replace("c-bootstrap.n.svc.cluster.local:9092", "ignored:1"))
+        place = world.at(broker, "CERTS")["bootstrap.servers"]
+        listed = run_tool("kafka-topics", "--bootstrap-server", place, "--command-config", str(file), "--list")
+        assert listed.out.split() == [f"on-{OURS}"], listed
+        own = world.directory / "sue.pem"
+        own.write_text(data(world.run, "sue-credentials", "keystore.pem"))
+        files = {"ssl.certificate.location": str(own), "ssl.key.location": str(own), "security.protocol": "SSL"}
+        assert set(AdminClient({**world.at(broker, "CERTS"), **files}).list_topics(timeout=20).topics) == {f"on-{OURS}"}
 
 
 @pytest.mark.parametrize("broker", [OURS, JAVAS], ids=["ours", "java"])

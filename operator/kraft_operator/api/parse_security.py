@@ -86,7 +86,9 @@ def secured(spec: ClusterSpec) -> ClusterSpec:
     if not security.required:
         return spec
     first, *others = SECURE_DEFAULT if listeners == PLAINTEXT_DEFAULT else listeners
-    first = replace(first, authentication=first.authentication or Authentication.TLS, tls=first.tls is not False, own=True)
+    first = replace(
+        first, authentication=first.authentication or Authentication.TLS, tls=first.tls is not False, own=True
+    )
     own = (replace(each, authentication=Authentication.TLS, tls=True) for each in spec.controller_listeners)
     return replace(spec, controller_listeners=tuple(own), broker_listeners=(first, *map(_encrypted, others)))
 

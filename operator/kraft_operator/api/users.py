@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, Reader
-from kraft_operator.users import Acl, User
+from kraft_operator.users import Acl, User, UserAuthentication
 
 MAX_NAME: Final = 64
 MAX_ACLS: Final = 256
@@ -32,10 +31,6 @@ QUOTAS: Final = {
 }
 
 
-class UserAuthentication(StrEnum):
-    SCRAM = "Scram"
-
-
 def parse_user(resource: Mapping[str, Any]) -> User:
     metadata = resource["metadata"]
     name, uid = str(metadata["name"]), str(metadata.get("uid", ""))
@@ -45,14 +40,14 @@ def parse_user(resource: Mapping[str, Any]) -> User:
         if len(name) > MAX_NAME or not _NAME.fullmatch(name):
             raise InvalidSpec("metadata.name", f"must have at most {MAX_NAME} of a-z, 0-9, '-' and '.'")
         spec = Reader("", resource).child("spec")
-        spec.child("authentication").choice("type", UserAuthentication, UserAuthentication.SCRAM)
+        by = spec.child("authentication").choice("type", UserAuthentication, UserAuthentication.SCRAM)
         acls = frozenset(acl for item in spec.items("acls") for acl in _acls(item))
         if len(acls) > MAX_ACLS:
             raise InvalidSpec("spec.acls", f"are at most {MAX_ACLS} rules, an operation each, not {len(acls)}")
         quotas = {QUOTAS[key]: _rate(spec.child("quotas"), key) for key in QUOTAS if spec.child("quotas").has(key)}
     except InvalidSpec as error:
         return User(name, uid, known.generation, rotate=rotate, status=known.status, fault=str(error))
-    return User(name, uid, known.generation, acls, quotas, rotate=rotate, status=known.status)
+    return User(name, uid, known.generation, acls, quotas, rotate=rotate, status=known.status, by=by)
 
 
 def _acls(item: Reader) -> list[Acl]:

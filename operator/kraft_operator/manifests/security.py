@@ -11,7 +11,7 @@ from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
-from kraft_operator.api.security import Authentication
+from kraft_operator.api.security import Authentication, CertificateSource
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest
 from kraft_operator.manifests.tokens import oauth_properties
@@ -19,6 +19,8 @@ from kraft_operator.manifests.tokens import oauth_properties
 TLS_PATH: Final = "/etc/kafka/tls"
 VOLUME: Final = "tls"
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+USERS_UNIT: Final = "KRaftUser"
+"""Of the subjects of users' certificates."""
 SCRAM: Final = "SCRAM-SHA-512"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -66,7 +68,7 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
         found[f"{prefix}ssl.client.auth"] = "required"
         of_nodes = listener.own or listener in controllers
         found[f"{prefix}ssl.principal.mapping.rules"] = (
-            _one_principal(cluster) if of_nodes else clients_principals(listener)
+            _one_principal(cluster) if of_nodes else clients_principals(cluster, listener)
         )
     for listener in spec.broker_listeners if role is Role.BROKER else ():
         prefix = f"listener.name.{listener.name.lower()}."
@@ -78,8 +80,11 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
     return found
 
 
-def clients_principals(listener: ListenerSpec) -> str:
-    return ",".join(listener.mapping_rules or ("DEFAULT",))
+def clients_principals(cluster: KRaftCluster, listener: ListenerSpec) -> str:
+    """The owner's rules come after that of KRaftUsers, which stands where nobody else issues certificates."""
+    own = cluster.spec.security.source is CertificateSource.OPERATOR
+    users = [f"RULE:^CN=([a-z0-9.-]+),OU={USERS_UNIT},O={cluster.name}$/$1/"] if own else []
+    return ",".join([*users, *(listener.mapping_rules or ("DEFAULT",))])
 
 
 def tls_volumes(cluster: KRaftCluster, role: Role, node_id: int) -> list[Manifest]:

@@ -73,7 +73,9 @@ def _held(now: Situation, seen: Credentials) -> str:
     if seen.published != seen.trusted or any(due(wanted_certificates(now), seen, None)):
         return "what the last step asks for is being written"
     users = now.observed.users
-    if users is not None and any(each.settings != users.settings for each in users.secrets.values() if each.owner):
+    if users is not None and any(
+        each.settings != users.settings_by(each.by) for each in users.secrets.values() if each.owner
+    ):
         return "the Secrets of users are being written"
     known = seen.succession
     if now.foreseen or not known.trusted:

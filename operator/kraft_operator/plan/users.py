@@ -14,9 +14,12 @@ from typing import Any, Final
 
 from kraft_operator.actions import Action
 from kraft_operator.api import names
+from kraft_operator.api.security import CertificateSource
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.plan.archive import archive_user
 from kraft_operator.plan.situation import NOTHING, Situation, Verdict
+from kraft_operator.security.due import renewed_from
 from kraft_operator.users import (
     Acl,
     ChangeAcls,
@@ -27,6 +30,7 @@ from kraft_operator.users import (
     SetQuotas,
     TellUser,
     User,
+    UserAuthentication,
     Users,
     UserSecret,
 )
@@ -42,13 +46,25 @@ def keep_users(now: Situation) -> Verdict:
     actions: list[Action] = []
     done = 0
     for user in seen.wanted:
-        steps = _steps(user, seen)
+        steps = _steps(judged(user, now.cluster), seen, now.date.timestamp() if now.date is not None else None)
         if steps and (done := done + 1) <= MAX_STEPS:
             actions += steps
     others = archive_user(now)
     gone, left = _gone(seen, ledger, others)
-    known = {user.name for user in seen.wanted if not user.fault} | left | others
+    known = {user.name for user in seen.wanted if not judged(user, now.cluster).fault} | left | others
     return Verdict(ledger=replace(ledger, users=tuple(sorted(known))), actions=(*actions, *gone))
+
+
+def judged(user: User, cluster: KRaftCluster) -> User:
+    """With what this cluster cannot do for it as a fault."""
+    ours = cluster.spec.security.source is CertificateSource.OPERATOR
+    if user.fault or user.by is not UserAuthentication.TLS or ours:
+        return user
+    told = (
+        "spec.authentication.type: write External and have its certificate issued by who issues those of "
+        f"{cluster.name} (spec.security.tls.issuer {cluster.spec.security.source.value}): the operator issues none here"
+    )
+    return replace(user, fault=told)
 
 
 def without_a_cluster(users: Iterable[User], cluster: str) -> list[TellUser]:
@@ -74,36 +90,47 @@ def _gone(seen: Users, ledger: Ledger, others: frozenset[str]) -> tuple[list[Act
     return actions, left
 
 
-def _steps(user: User, seen: Users) -> list[Action]:
+def _steps(user: User, seen: Users, date: float | None) -> list[Action]:
     """What is to be done for one user; nothing when all is as it should be and said."""
     if user.fault:
         return [*_told(user, "False", "SpecInvalid", user.fault)]
+    if user.by is UserAuthentication.EXTERNAL:
+        return [] if seen.found is None else _in_the_cluster(user, None, seen.found)
     secret = seen.secrets.get(user.name)
     if secret is None:
-        return [MakePassword(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret")]
+        return [MakePassword(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret", by=user.by)]
     if secret.owner != user.uid:
         name = names.user_secret(user.name)
         problem = f"delete or rename the Secret {name}, which is somebody else's: nothing is written into it"
         return [*_told(user, "False", "SecretTaken", problem)]
-    if why := _outdated(user, secret, seen):
-        fresh = bool(secret.fault) or secret.rotated != user.rotate
-        return [MakePassword(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why)]
+    if why := _outdated(user, secret, seen, date):
+        fresh = bool(secret.fault) or secret.rotated != user.rotate or secret.by is not user.by
+        return [MakePassword(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why, by=user.by)]
     if seen.found is None:
         return []
     return _in_the_cluster(user, secret, seen.found)
 
 
-def _outdated(user: User, secret: UserSecret, seen: Users) -> str:
+def _outdated(user: User, secret: UserSecret, seen: Users, date: float | None) -> str:
+    if secret.by is not user.by:
+        return f"it shall say by {user.by.value} who it is"
     if secret.fault:
         return f"its Secret cannot be used: {secret.fault}"
     if secret.rotated != user.rotate:
-        return "another password is asked for"
-    return "where to connect or whom to trust has changed" if secret.settings != seen.settings else ""
+        return "another password or certificate is asked for"
+    if secret.ends and date is not None and date >= renewed_from(secret.begins, secret.ends):
+        return "two thirds of its certificate's life are over"
+    changed = secret.settings != seen.settings_by(user.by)
+    return "where to connect or whom to trust has changed" if changed else ""
 
 
-def _in_the_cluster(user: User, secret: UserSecret, found: Found) -> list[Action]:
+def _in_the_cluster(user: User, secret: UserSecret | None, found: Found) -> list[Action]:
+    """`secret`: None where the user has none of ours."""
     steps: list[Action] = []
-    if user.name not in found.scram or user.status.get("credential") != secret.version:
+    if secret is None or user.by is not UserAuthentication.SCRAM:
+        if user.name in found.scram:
+            steps.append(ForgetUser(user.name, True, (), (), f"it says by {user.by.value} who it is"))
+    elif user.name not in found.scram or user.status.get("credential") != secret.version:
         reason = "it cannot log in yet" if user.name not in found.scram else "its Secret is another one"
         steps.append(SetPassword(user.name, secret.version, reason))
     there = found.acls.get(user.name, frozenset())
@@ -116,12 +143,13 @@ def _in_the_cluster(user: User, secret: UserSecret, found: Found) -> list[Action
     changed |= dict.fromkeys(sorted(quotas.keys() - user.quotas.keys()))
     if changed:
         steps.append(SetQuotas(user.name, changed, "its quotas are not those that it asks for"))
+    held = {} if secret is None else {"secret": names.user_secret(user.name), "credential": secret.version}
     more: dict[str, object] = {
-        "secret": names.user_secret(user.name),
-        "credential": secret.version,
+        **held,
         "acls": [text_of(each) for each in sorted(user.acls)],
     }
-    return [*steps, *_told(user, "True", "Ready", "it can log in, and has the rights that it asks for", more)]
+    able = "it has" if secret is None else "it can log in, and has"
+    return [*steps, *_told(user, "True", "Ready", f"{able} the rights that it asks for", more)]
 
 
 def _told(user: User, value: str, reason: str, message: str, more: dict[str, object] | None = None) -> list[TellUser]:

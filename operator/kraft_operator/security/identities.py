@@ -15,7 +15,7 @@ from kraft_operator.api.security import CertificateSource
 from kraft_operator.api.spec import Group, KRaftCluster, Role
 from kraft_operator.credentials import Subject, Wanted
 from kraft_operator.manifests.context import NodePlan
-from kraft_operator.manifests.security import nodes_principal
+from kraft_operator.manifests.security import USERS_UNIT, nodes_principal
 from storage_guard.formats import HOST_IP
 
 LOCALHOST: Final = "localhost"
@@ -31,6 +31,11 @@ def operator_subject(cluster: KRaftCluster) -> Subject:
 
 def archive_subject(cluster: KRaftCluster) -> Subject:
     return Subject(names.archive_identity(cluster.name), cluster.namespace, cluster.name)
+
+
+def user_subject(cluster: KRaftCluster, user: str) -> Subject:
+    """No node, operator or archive is ever called so: no namespace has capitals."""
+    return Subject(user, USERS_UNIT, cluster.name)
 
 
 def authority_subject(cluster: KRaftCluster) -> Subject:
