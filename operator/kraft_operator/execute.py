@@ -238,7 +238,7 @@ class Execution:
 
     @property
     def users(self) -> UserWrites:
-        return UserWrites(self.cluster, self.kube, self.quorum, self.failpoints, self.call_timeout, self.issuer)
+        return UserWrites(self.cluster, self.kube, self.quorum, self.failpoints, self.call_timeout, issuer=self.issuer)
 
     @property
     def certificates(self) -> CertificateWrites:
