@@ -62,6 +62,8 @@ ready.
 """
 RECOVERY: Final = "test_operator_recovery.py"
 LOSSES: Final = {"two_of_three": 80, "all_controllers": 60, "old_majority": 150, "another_disk": 45}
+FROM_ARCHIVE: Final = "test_operator_from_archive.py"
+DRILLS: Final = {"earlier_moment": 65, "every_disk": 95}
 
 STORIES: Final = (
     Story("test_crd_rules.py", 15, always=True),
@@ -98,6 +100,11 @@ STORIES: Final = (
     Story("test_operator_node_lost.py", 180),
     Story("test_operator_rolls.py", 150),
     Story("test_operator_archive.py", 180),
+    *(Story(FROM_ARCHIVE, seconds, part, "[one-controller]") for part, seconds in DRILLS.items()),
+    *(
+        Story(FROM_ARCHIVE, seconds * 3 // 2, part, "[three-controllers]", soak=True)
+        for part, seconds in DRILLS.items()
+    ),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
     Story("test_java_fields.py", 60),
@@ -141,6 +148,8 @@ STORIES: Final = (
 FORMING: Final = {
     ("test_operator_lost_voters.py", ""): 45,
     ("test_operator_mishaps.py", ""): 45,
+    (FROM_ARCHIVE, "[one-controller]"): 40,
+    (FROM_ARCHIVE, "[three-controllers]"): 60,
     (RECOVERY, "[runtime]"): 40,
     (RECOVERY, "[apache-kafka]"): 60,
     (CLUSTER, "[runtime]"): 40,
