@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.long_answers import LongAnswers
@@ -23,5 +23,5 @@ class Outside:
     """Of the newest image: where it ends."""
     may_describe: Callable[[ConnectionInfo, str], bool]
     """Whether who speaks there may know of a topic."""
-    transactions_topic: CreatableTopic
-    """`__transaction_state`, as it is made when a transaction's coordinator is looked for first."""
+    further_topics: Mapping[str, CreatableTopic]
+    """`__transaction_state` and `__share_group_state`, as they are made when their coordinator is looked for first."""

@@ -21,6 +21,8 @@ from controller_runtime.broker.sequences import Verification
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import KEYS as KEYS_OF_GROUPS
 from controller_runtime.coordinator.ports import TOPIC as OFFSETS_TOPIC
+from controller_runtime.coordinator.share_state.ports import KEYS as KEYS_OF_SHARES
+from controller_runtime.coordinator.share_state.ports import TOPIC as SHARE_TOPIC
 from controller_runtime.coordinator.transactions.settings import TransactionSettings
 from controller_runtime.identifiers import Instant, NodeId, PartitionId, Uuid, WallClock
 from controller_runtime.parts.call_ids import CallIds
@@ -69,25 +71,38 @@ class Coordinators:
         self._transactions: Final = LateTransactions(
             around.partitions, around.produce, around.producer_ids, self._make_transactions
         )
+        self._shares: Final = LateCoordinator(SHARE_TOPIC, KEYS_OF_SHARES, around.partitions, self._make_shares)
 
     def _make_groups(self, now: Instant) -> Coordinator:
         from controller_runtime.broker.around_groups import Outside
         from controller_runtime.broker.groups import Groups
-        from controller_runtime.broker.offsets_topic import transactions_topic
+        from controller_runtime.broker.offsets_topic import share_state_topic, transactions_topic
+        from controller_runtime.coordinator.share_state.settings import ShareStateSettings
 
         around = self._around
-        topic = transactions_topic(TransactionSettings.of(self._configs))
+        topics = (
+            transactions_topic(TransactionSettings.of(self._configs)),
+            share_state_topic(ShareStateSettings.of(self._configs)),
+        )
         outside = Outside(
             around.forwarder,
             around.long,
             around.faults,
             version=around.version,
             may_describe=around.may_describe,
-            transactions_topic=topic,
+            further_topics={each.name: each for each in topics},
         )
         settings = GroupSettings.of(self._configs)
         self._made = Groups(around.partitions, settings, around.new_uuid, outside, now)
         return self._made
+
+    def _make_shares(self, now: Instant) -> Coordinator:
+        from controller_runtime.broker.share_state.service import ShareStates
+        from controller_runtime.coordinator.share_state.settings import ShareStateSettings
+
+        around = self._around
+        settings = ShareStateSettings.of(self._configs)
+        return ShareStates(around.partitions, settings, around.long, around.faults, now)
 
     def _make_transactions(self, now: Instant) -> Transactions:
         from controller_runtime.broker.transactions.service import Outside, Transactions
@@ -124,26 +139,30 @@ class Coordinators:
 
     @property
     def has_more_to_do(self) -> bool:
-        return self._groups.has_more_to_do or self._transactions.has_more_to_do
+        return any(each.has_more_to_do for each in (self._groups, self._transactions, self._shares))
 
     def next_deadline(self) -> Instant | None:
-        both = (self._groups.next_deadline(), self._transactions.next_deadline())
-        return min((at for at in both if at is not None), default=None)
+        wanted = (each.next_deadline() for each in (self._groups, self._transactions, self._shares))
+        return min((at for at in wanted if at is not None), default=None)
 
     def poll(self, now: Instant, wall: WallClock) -> Effects:
         # What transactions write into the log of groups leaves with what groups write.
-        return [*self._transactions.poll(now, wall), *self._groups.poll(now, wall)]
+        out = [*self._transactions.poll(now, wall), *self._groups.poll(now, wall)]
+        return [*out, *self._shares.poll(now, wall)]
 
     def handlers(self, view: Callable[[RequestReceived], View]) -> Mapping[int, Handler]:
-        return {**self._groups.handlers(view), **self._transactions.handlers()}
+        return {**self._groups.handlers(view), **self._transactions.handlers(), **self._shares.handlers(view)}
 
     def on_changed(self, key: PartitionId, now: Instant, wall: WallClock) -> Effects:
-        return [*self._groups.on_changed(key, now, wall), *self._transactions.on_changed(key, now, wall)]
+        out = [*self._groups.on_changed(key, now, wall), *self._transactions.on_changed(key, now, wall)]
+        return [*out, *self._shares.on_changed(key, now, wall)]
 
     def owns(self, work_id: WorkId) -> bool:
-        return self._transactions.owns(work_id) or self._groups.owns(work_id)
+        return any(each.owns(work_id) for each in (self._transactions, self._groups, self._shares))
 
     def on_read(self, event: RecordsRead) -> Effects:
+        if self._shares.owns(event.work_id):
+            return self._shares.on_read(event)
         if self._transactions.owns(event.work_id):
             return self._transactions.on_read(event)
         return self._groups.on_read(event)

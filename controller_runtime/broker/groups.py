@@ -76,7 +76,7 @@ class Groups:
         self._forwarder, self._long, self._faults = outside.forwarder, outside.long, outside.faults
         self._outside = outside
         self.topics_made_at = outside.version()
-        self._transactions_topic = outside.transactions_topic
+        self._further_topics = outside.further_topics
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
         self._logs: Final[LedLogs[GroupPartition]] = LedLogs(_OWN_READS, settings.load_buffer_bytes, loading.replay)
         self._out: list[BrokerEffect] = []
@@ -179,7 +179,7 @@ class Groups:
         _: WallClock,
     ) -> Effects:
         def make(name: str) -> None:
-            topic = offsets_topic(self._settings) if name == TOPIC else self._transactions_topic
+            topic = offsets_topic(self._settings) if name == TOPIC else self._further_topics[name]
             self._forwarder.create_internal_topic(topic, now)
 
         around = Surroundings(self._coordinator, view(event).endpoint, make)

@@ -1,5 +1,5 @@
-"""`__consumer_offsets` and `__transaction_state`, made when a group or a transactional id is looked for first: as the
-configuration of this broker says.
+"""`__consumer_offsets`, `__transaction_state` and `__share_group_state`, made when a group, a transactional id or a
+share partition is looked for first: as the configuration of this broker says.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.coordinator.share_state.ports import TOPIC as SHARES
+from controller_runtime.coordinator.share_state.settings import ShareStateSettings
 from controller_runtime.coordinator.transactions.ports import TOPIC as TRANSACTIONS
 from controller_runtime.coordinator.transactions.settings import TransactionSettings
 from controller_runtime.parts.effects import Log
@@ -47,6 +49,26 @@ def transactions_topic(settings: TransactionSettings) -> CreatableTopic:
     )
 
 
+def share_state_topic(settings: ShareStateSettings) -> CreatableTopic:
+    configs = {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": str(settings.topic_min_isr),
+        "retention.ms": "-1",
+        "segment.bytes": str(settings.topic_segment_bytes),
+    }
+    return CreatableTopic(
+        name=SHARES,
+        num_partitions=settings.topic_partitions,
+        replication_factor=settings.topic_replication_factor,
+        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
+    )
+
+
+_PREFIXES = {TOPIC: "offsets.topic", TRANSACTIONS: "transaction.state.log", SHARES: "share.coordinator.state.topic"}
+"""Of the names of their configurations."""
+
+
 @dataclass(frozen=True, slots=True)
 class InternalTopicToBeMade:
     """The broker's own wish; clients that need the topic ask again, so whatever the answer, so does the broker."""
@@ -81,6 +103,5 @@ class InternalTopicToBeMade:
         return []
 
     def _failed(self, why: str) -> Log:
-        name = "offsets.topic" if self.name == TOPIC else "transaction.state.log"
-        remedy = f"set {name}.replication.factor to what the brokers can keep"
+        remedy = f"set {_PREFIXES[self.name]}.replication.factor to what the brokers can keep"
         return Log("warning", f"{remedy}, if that is it: topic {self.name} cannot be made: {why}")

@@ -18,7 +18,7 @@ from controller_runtime.answers.rights.verdict import (
     one_by_one,
     parted,
 )
-from controller_runtime.coordinator.finding import FIRST_VERSION_WITH_KEYS, TRANSACTION, WORDS, nobody
+from controller_runtime.coordinator.finding import FIRST_VERSION_WITH_KEYS, SHARE, TRANSACTION, WORDS, nobody
 from controller_runtime.coordinator.group_answers import not_joined
 from controller_runtime.coordinator.membership_requests import lacks_protocol
 from controller_runtime.coordinator.offset_fetch import FIRST_VERSION_OF_SEVERAL
@@ -58,11 +58,15 @@ _NAMES: Final = Fields("groups_names", "results")
 
 
 def find_coordinator(judged: Judged, request: FindCoordinatorRequest) -> Judging:
-    of_transaction = request.key_type == TRANSACTION
+    of_transaction, of_share = request.key_type == TRANSACTION, request.key_type == SHARE
     resource = Resource.TRANSACTIONAL_ID if of_transaction else Resource.GROUP
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if of_transaction else _GROUP_DENIED
+    if of_share:
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     def may(key: str) -> bool:
+        if of_share:
+            return judged.asking.may(Operation.CLUSTER_ACTION, Resource.CLUSTER)
         return judged.asking.may(Operation.DESCRIBE, resource, key)
 
     if judged.version < FIRST_VERSION_WITH_KEYS:

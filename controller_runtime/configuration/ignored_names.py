@@ -77,6 +77,10 @@ group.consumer.min.session.timeout.ms int 45000
 group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
 group.coordinator.threads int 4
+share.coordinator.cached.buffer.max.bytes int 1048588
+share.coordinator.threads int 1
+# states of share groups are small: they are written without a codec
+share.coordinator.state.topic.compression.codec int 0
 # share groups are not served yet
 group.share.assignment.interval.ms int 1000
 group.share.assignors list simple
@@ -99,16 +103,6 @@ group.share.min.session.timeout.ms int 45000
 group.share.partition.max.record.locks int 2000
 group.share.record.lock.duration.ms int 30000
 group.share.session.timeout.ms int 45000
-share.coordinator.cached.buffer.max.bytes int 1048588
-share.coordinator.load.buffer.size int 5242880
-share.coordinator.snapshot.update.records.per.snapshot int 500
-share.coordinator.state.topic.compression.codec int 0
-share.coordinator.state.topic.min.isr short 2
-share.coordinator.state.topic.num.partitions int 50
-share.coordinator.state.topic.replication.factor short 3
-share.coordinator.state.topic.segment.bytes int 104857600
-share.coordinator.threads int 1
-share.coordinator.write.timeout.ms int 5000
 share.fetch.purgatory.purge.interval.requests int 1000
 # streams groups are not served yet
 group.streams.assignment.interval.ms int 1000

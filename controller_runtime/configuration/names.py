@@ -204,6 +204,13 @@ sasl.oauthbearer.token.endpoint.url string null
 sasl.server.callback.handler.class class null
 sasl.server.max.receive.size int 524288
 security.inter.broker.protocol string PLAINTEXT
+share.coordinator.load.buffer.size int 5242880
+share.coordinator.snapshot.update.records.per.snapshot int 500
+share.coordinator.state.topic.min.isr short 2
+share.coordinator.state.topic.num.partitions int 50
+share.coordinator.state.topic.replication.factor short 3
+share.coordinator.state.topic.segment.bytes int 104857600
+share.coordinator.write.timeout.ms int 5000
 socket.connection.setup.timeout.ms long 10000
 socket.listen.backlog.size int 50
 socket.receive.buffer.bytes int 102400

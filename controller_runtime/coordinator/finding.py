@@ -1,7 +1,7 @@
 """FindCoordinator: who leads the partition that a group belongs to.
 
-So with transactional ids, and the partitions of `__transaction_state`. Share groups have no coordinator here: clients
-are told that it is not available, as by a Kafka whose topic for them cannot be made.
+So with transactional ids and the partitions of `__transaction_state`, and with partitions that a group shares and those
+of `__share_group_state`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Final
 
 from controller_runtime.coordinator.coordinator import GroupCoordinator, partition_for
 from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.coordinator.share_state.ports import TOPIC as SHARES
+from controller_runtime.coordinator.share_state.values import ShareKey
 from controller_runtime.coordinator.transactions.ports import TOPIC as TRANSACTIONS
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.protocol.errors import ErrorCode
@@ -21,6 +23,7 @@ from controller_runtime.values import dataclass
 WORDS: Final = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
     ErrorCode.INVALID_REQUEST: "This most likely occurs because of a request being malformed by the client library or "
     "the message was sent to an incompatible broker. See the broker logs for more details.",
@@ -29,6 +32,7 @@ WORDS: Final = {
 GROUP: Final = 0
 TRANSACTION: Final = 1
 SHARE: Final = 2
+_TOPICS: Final = {GROUP: TOPIC, TRANSACTION: TRANSACTIONS, SHARE: SHARES}
 FIRST_VERSION_WITH_KEYS: Final = 4
 _FIRST_VERSION_WITH_SHARE: Final = 6
 
@@ -41,7 +45,7 @@ class Surroundings:
     reached: Callable[[int], Endpoint | None]
     """Where a broker that is up is reached by who asks."""
     make_topic: Callable[[str], None]
-    """Ask for `__consumer_offsets` or `__transaction_state`, which are made when they are needed first."""
+    """Ask for a topic of `_TOPICS`: they are made when they are needed first."""
 
 
 def find_coordinators(around: Surroundings, request: FindCoordinatorRequest, version: int) -> FindCoordinatorResponse:
@@ -59,16 +63,20 @@ def find_coordinators(around: Surroundings, request: FindCoordinatorRequest, ver
 
 
 def _find(around: Surroundings, key: str, key_type: int, version: int) -> Coordinator:
-    if key_type not in (GROUP, TRANSACTION, SHARE) or (key_type == SHARE and version < _FIRST_VERSION_WITH_SHARE):
+    if key_type not in _TOPICS or (key_type == SHARE and version < _FIRST_VERSION_WITH_SHARE):
         return nobody(key, ErrorCode.INVALID_REQUEST, WORDS[ErrorCode.INVALID_REQUEST])
+    hashed = key
     if key_type == SHARE:
-        return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    name = TOPIC if key_type == GROUP else TRANSACTIONS
+        try:
+            hashed = str(ShareKey.parse(key))
+        except ValueError:
+            return nobody(key, ErrorCode.INVALID_REQUEST)
+    name = _TOPICS[key_type]
     topic = around.groups.topic.image.topics.named(name)
     if topic is None:
         around.make_topic(name)
         return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader = topic.leader(partition_for(key, topic.partition_count))
+    leader = topic.leader(partition_for(hashed, topic.partition_count))
     at = None if leader is None or leader < 0 else around.reached(leader)
     if leader is None or at is None:
         return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)

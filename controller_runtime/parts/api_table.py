@@ -195,9 +195,8 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         (
             need(_DESCRIBE_GROUP, part="groups"),
             need(Right(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID), part="transactions"),
+            need(_CLUSTER_ACTION, part="share partitions"),
         ),
-        status=Status.PARTIAL,
-        note="groups and transactions; COORDINATOR_NOT_AVAILABLE for share groups",
     ),
     ApiKey.JOIN_GROUP: Row((need(_READ_GROUP),)),
     ApiKey.HEARTBEAT: Row((need(_READ_GROUP),)),
@@ -295,6 +294,11 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         in_pieces=True,
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Row((need(_DESCRIBE_TOPIC),), in_pieces=True),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
+    ApiKey.READ_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
+    ApiKey.WRITE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
+    ApiKey.DELETE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Row(_NODES, in_pieces=True),
     ApiKey.ADD_RAFT_VOTER: _forwarded(ApiKey.ADD_RAFT_VOTER),
     ApiKey.REMOVE_RAFT_VOTER: _forwarded(ApiKey.REMOVE_RAFT_VOTER),
 }

@@ -37,6 +37,10 @@ def refusal(request: Message, error: int, message: str | None = None) -> Message
         from controller_runtime.protocol import transaction_error_responses
 
         return transaction_error_responses.SHAPES[name](request, int(error))
+    if name in ABOUT_SHARING:
+        from controller_runtime.protocol.share_error_responses import refused
+
+        return refused(request, int(error), message)
     response = message_class(name.removesuffix("Request") + "Response")
     fields = {spec.name for spec in response.FIELDS}
     values: dict[str, Any] = {"error_code": int(error)}
@@ -105,6 +109,17 @@ ABOUT_TRANSACTIONS: Final = frozenset(
     }
 )
 """Requests about transactions that name several things: their shapes are in a module of their own."""
+
+ABOUT_SHARING: Final = frozenset(
+    {
+        "InitializeShareGroupStateRequest",
+        "ReadShareGroupStateRequest",
+        "WriteShareGroupStateRequest",
+        "DeleteShareGroupStateRequest",
+        "ReadShareGroupStateSummaryRequest",
+    }
+)
+"""Requests of brokers to share coordinators: each partition gets the error."""
 
 ABOUT_SECURITY: Final = frozenset(
     {

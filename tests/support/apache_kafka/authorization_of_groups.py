@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.coordinator.share_state.ports import KEYS as SHARE_STATES
+from controller_runtime.protocol.api_keys import ApiKey, api
 from controller_runtime.protocol.messages import (
     add_partitions_to_txn_request,
     describe_producers_request,
@@ -20,7 +21,8 @@ from controller_runtime.protocol.messages import (
 )
 from controller_runtime.protocol.schema import Message
 from support.apache_kafka.differential import Side
-from support.apache_kafka.matrix_bodies import GROUP, NOT_THERE, THERE, Body, id_of, made, same
+from support.apache_kafka.matrix_bodies import GROUP, NOBODYS, NOT_THERE, THERE, Body, id_of, made, same
+from support.nodes.busy_shares import of_shares
 
 GROUPS: Final = (GROUP, THERE)
 """The second one has the name of the topic, which is what is denied."""
@@ -83,6 +85,11 @@ def _of_each_group(request: str, **fields: Any) -> dict[str, Body]:
 
 def _of_each_transaction(request: str, **fields: Any) -> dict[str, Body]:
     return {name: same(request, transactional_id=name, **fields) for name in TRANSACTIONS}
+
+
+def _share_state(key: ApiKey) -> Body:
+    message = of_shares((NOBODYS,), 1)[api(key).name]
+    return lambda _: message
 
 
 NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
@@ -148,6 +155,9 @@ NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
             f"kind {kind}": same("FindCoordinatorRequest", key_type=kind, coordinator_keys=(GROUP, THERE, "tx"))
             for kind in (0, 1)
         },
+        "kind 2": same(
+            "FindCoordinatorRequest", key_type=2, coordinator_keys=(f"{GROUP}:{NOBODYS}:0", "no share partition")
+        ),
         "of old": same("FindCoordinatorRequest", key=GROUP),
     },
     ApiKey.INIT_PRODUCER_ID: {
@@ -197,6 +207,7 @@ NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
             ),
         )
     },
+    **{key: {"one": _share_state(key)} for key in SHARE_STATES},
     ApiKey.DESCRIBE_PRODUCERS: {
         "both": same(
             "DescribeProducersRequest",

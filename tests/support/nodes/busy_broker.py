@@ -56,6 +56,7 @@ from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 from support.nodes.broker_world import BrokerWorld
+from support.nodes.busy_shares import of_shares
 from support.nodes.busy_transactions import of_transactions
 from support.nodes.controller_world import World
 
@@ -64,7 +65,7 @@ TOPICS_PER_REQUEST: Final = 100
 UNKNOWN_NAMES: Final = 5_000
 SESSION_S: Final = 10.0
 SECURITY: Final = SecurityRules(token_secret=b"of the whole cluster")
-OFFSETS: Final = "__consumer_offsets"
+OF_COORDINATORS: Final = ("__consumer_offsets", "__share_group_state")
 GROUP: Final = "g"
 _UNKNOWN_GROUPS: Final = tuple(f"unknown-{n}" for n in range(UNKNOWN_NAMES))
 
@@ -163,7 +164,7 @@ class BusyBroker:
         count = self._partitions // PER_TOPIC
         for first in range(0, count, TOPICS_PER_REQUEST):
             numbers = range(first, min(count, first + TOPICS_PER_REQUEST))
-            names = [f"t-{n}" if n else OFFSETS for n in numbers]
+            names = [OF_COORDINATORS[n] if n < len(OF_COORDINATORS) else f"t-{n}" for n in numbers]
             topics = (CreatableTopic(name=name, num_partitions=PER_TOPIC, replication_factor=1) for name in names)
             self._controller.decide(CreateTopicsRequest(topics=tuple(topics)))
         tokens = (DelegationTokenRecord(owner="User:ann", token_id=f"token-{n}") for n in range(self._partitions))
@@ -245,6 +246,7 @@ class BusyBroker:
             "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
             **of_transactions(topics, PER_TOPIC, _UNKNOWN_GROUPS),
+            **of_shares([topic.id for topic in topics], PER_TOPIC),
         }
 
 
