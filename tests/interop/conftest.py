@@ -29,6 +29,7 @@ SAMPLED = (
     Sometimes("test_transactions_survive.py", "three brokers killed in turn under transactions", 4, 0),
     Sometimes("test_differential_transactions.py", "transactions beside Apache Kafka, answer for answer", 4, 1),
     Sometimes("test_consumer_groups_change_hands.py", "a consumer group under coordinators of both kinds", 5, 4),
+    Sometimes("test_listeners_of_the_operator.py", "listeners as the operator renders them, on both kinds", 5, 4),
     Sometimes("test_recovered_quorum_java.py", "the seed of a lost quorum, of both kinds", 5, 0),
     Sometimes("test_archive_of_java.py", "the archive's follower beside Apache Kafka's controllers", 4, 3),
     Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 5, 1),
