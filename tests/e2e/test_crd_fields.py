@@ -105,6 +105,7 @@ def spec(image: str) -> dict[str, Any]:
     return {
         "image": {"repository": repository, "tag": tag, "pullPolicy": "Never", "pullSecrets": [{"name": "registry"}]},
         "clusterID": CLUSTER_ID,
+        "security": {"tls": {"mode": "Disabled"}},
         "deletionPolicy": {"volumes": "Delete"},
         "probes": "HTTP",
         "endpoints": {

@@ -24,6 +24,7 @@ def spec(image: str) -> dict[str, Any]:
     return {
         "image": {"reference": image, "pullPolicy": "Never"},
         "probes": "TCP",
+        "security": {"tls": {"mode": "Disabled"}},
         "controllers": {
             "replicas": 1,
             "storage": {"size": "256Mi", "storageClassName": "standard"},
