@@ -26,17 +26,25 @@ class ShareStateSettings:
         default = cls()
 
         def number(name: str, otherwise: int) -> int:
-            found = integer(configs.get(f"share.coordinator.{name}"), ConfigType.LONG)
+            found = integer(configs.get(name), ConfigType.LONG)
             return otherwise if found is None else found
 
         return cls(
-            updates_per_snapshot=number("snapshot.update.records.per.snapshot", default.updates_per_snapshot),
-            write_timeout_ms=number("write.timeout.ms", default.write_timeout_ms),
-            prune_interval_ms=max(1, number("state.topic.prune.interval.ms", default.prune_interval_ms)),
-            cold_interval_ms=max(1, number("cold.partition.snapshot.interval.ms", default.cold_interval_ms)),
-            load_buffer_bytes=number("load.buffer.size", default.load_buffer_bytes),
-            topic_partitions=number("state.topic.num.partitions", default.topic_partitions),
-            topic_replication_factor=number("state.topic.replication.factor", default.topic_replication_factor),
-            topic_segment_bytes=number("state.topic.segment.bytes", default.topic_segment_bytes),
-            topic_min_isr=number("state.topic.min.isr", default.topic_min_isr),
+            updates_per_snapshot=number(
+                "share.coordinator.snapshot.update.records.per.snapshot", default.updates_per_snapshot
+            ),
+            write_timeout_ms=number("share.coordinator.write.timeout.ms", default.write_timeout_ms),
+            prune_interval_ms=max(
+                1, number("share.coordinator.state.topic.prune.interval.ms", default.prune_interval_ms)
+            ),
+            cold_interval_ms=max(
+                1, number("share.coordinator.cold.partition.snapshot.interval.ms", default.cold_interval_ms)
+            ),
+            load_buffer_bytes=number("share.coordinator.load.buffer.size", default.load_buffer_bytes),
+            topic_partitions=number("share.coordinator.state.topic.num.partitions", default.topic_partitions),
+            topic_replication_factor=number(
+                "share.coordinator.state.topic.replication.factor", default.topic_replication_factor
+            ),
+            topic_segment_bytes=number("share.coordinator.state.topic.segment.bytes", default.topic_segment_bytes),
+            topic_min_isr=number("share.coordinator.state.topic.min.isr", default.topic_min_isr),
         )
