@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     one = _job(jobs, "run", _run, "ingest, tables, audit and report in one session")
     add_sources(one)
     _add_page(one)
+    one.add_argument("--summary", metavar="FILE", help="one line of JSON about the audit; what it finds is no failure")
     one = _job(jobs, "ingest", _ingest, "read what is new in metadata logs into a lake")
     add_sources(one)
     one = _job(jobs, "tables", _tables, "make the history tables from the committed records")
@@ -205,6 +206,7 @@ def _ingest(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from metadata_pipeline.audit.summary import write_summary
     from metadata_pipeline.jobs.ingest import lake_state
     from metadata_pipeline.jobs.run import run
     from metadata_pipeline.jobs.size import is_small_fleet
@@ -220,6 +222,8 @@ def _run(options: argparse.Namespace) -> int:
     _tell_built(done.built)
     status = _tell_audited(done.audited, as_json=False)
     _tell_reported(done.reported)
+    if options.summary:
+        status = write_summary(options.summary, done.audited.findings, done.built.committed)
     print("seconds: " + ", ".join(f"{step} {took:.1f}" for step, took in done.seconds.items()), file=sys.stderr)
     return status
 

@@ -14,11 +14,12 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from metadata_pipeline.jobs import changes
+from metadata_pipeline.jobs.archived import with_archives
 from metadata_pipeline.jobs.ingest_task import LEVELS, TaskResult, part_to_json, run_task
 from metadata_pipeline.jobs.over_the_wire import WireSources, over_the_wire
 from metadata_pipeline.jobs.plan import PACK_BYTES, Part, Sources, new_parts, packs, sources_of, vanished_tails
@@ -110,7 +111,7 @@ def _attempt(
     paths: list[str], wire: WireSources | None, lake: Path, spark: Any, pack_bytes: int, started: float
 ) -> Ingested:
     state = lake_state(lake) if wire is None else wire.state
-    sources = _sources(paths, wire)
+    sources = with_archives(_sources(paths, wire))
     cuts = [*changes.truncations(lake, state, sources), *vanished_tails(sources, state)]
     after = replay([Commit(state.version + 1, "ingest", 0, truncate=tuple(cuts))], state)
     parts = new_parts(sources, after.read)
@@ -158,7 +159,7 @@ def _epochs_read_after(paths: list[str], sources: Sources) -> tuple[CopyFacts, .
         again = {facts.copy: facts for facts in sources_of(list_segments(paths)).copies} if paths else {}
     except ListingError:
         again = {}
-    return tuple(again.get(facts.copy, facts) for facts in sources.copies)
+    return tuple(replace(again.get(facts.copy, facts), told=facts.told) for facts in sources.copies)
 
 
 def _troubles(

@@ -42,7 +42,8 @@ def test_a_run_makes_what_the_four_jobs_make_one_by_one(
     lake = tmp_path / "lake"
     lake.mkdir()
     shutil.copy(everything.lake / KEY, lake)  # fingerprints of secrets are those of a lake's own key
-    assert cli.main(["run", str(GOLDEN / "cluster"), "--output", str(lake)]) == 0
+    line = tmp_path / "line"
+    assert cli.main(["run", str(GOLDEN / "cluster"), "--output", str(lake), "--summary", str(line)]) == 0
     said = capsys.readouterr()
     assert asked == [True], "one session, made for few records"
     assert f"{GOLDEN_CLUSTER}: committed up to offset 1266" in said.out
@@ -52,6 +53,9 @@ def test_a_run_makes_what_the_four_jobs_make_one_by_one(
     ]  # fmt: skip
     expected = {name: sorted(map(repr, found)) for name, found in everything.rows[GOLDEN_CLUSTER].items()}
     assert rows(everything.spark, lake) == expected
+    summed = json.loads(line.read_text())
+    assert (summed["ends"], summed["counts"]) == ({GOLDEN_CLUSTER: 1266}, {"error": 0, "warning": 0, "note": 2})
+    assert (summed["names"], summed["worst"]) == ([], []), "notes come and go"
     told = json.loads((lake / "report.json").read_text())
     assert told["findings_in_all"] == 2
     assert told["clusters"][GOLDEN_CLUSTER]["span"]["last"] == 1265
