@@ -4,6 +4,8 @@ requests of a follower that keeps no log, and of clients; the controller is the 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controller_runtime.broker.leader import Leader
@@ -12,8 +14,9 @@ from controller_runtime.broker.replication.remote_replica import RemoteReplica
 from controller_runtime.identifiers import ZERO_UUID, BrokerEpoch, Instant, NodeId, PartitionId
 from controller_runtime.metadata.cluster import BrokerRegistration, ClusterImage
 from controller_runtime.metadata.partitions import Partition
-from controller_runtime.parts.events import RequestId
+from controller_runtime.parts.events import RequestId, ResponseReceived
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages import alter_partition_response as answered
 from controller_runtime.protocol.messages import list_offsets_request
 from controller_runtime.protocol.messages.alter_partition_request import AlterPartitionRequest
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -355,3 +358,75 @@ def test_partitions_that_are_short_of_replicas_are_counted_as_kafka_counts_them(
     story.wait_beyond_lag()
     counts = story.world.service.partitions.in_sync_counts()
     assert (counts.under_replicated, counts.under_min, counts.at_min) == (1, 1, 0)
+
+
+def test_a_change_of_the_isr_within_an_epoch_keeps_what_is_known_of_the_followers() -> None:
+    """ISR-02: so does an image of the same partition epoch, which applies."""
+    story = Story()
+    story.write(b"one", acks=1)
+    story.follow(1)
+    led, before = story.led, story.led.replicas.epoch_start
+    for number in range(2):
+        led.replicas.see(NodeId(BROKER), replace(story.registered, isr=ALONE))
+        assert (led.replicas.isr, led.replicas.epoch_start, led.epoch) == (ALONE, before, 0), number
+        assert led.replicas.remotes[FOLLOWER].end_offset == 1
+        led.replicas.see(NodeId(BROKER), story.registered)
+        assert led.replicas.isr == BOTH
+
+
+def test_the_high_watermark_waits_for_who_is_about_to_join() -> None:
+    """ISR-09: it is caught up and may join, but the last change of the ISR is not answered yet."""
+    story = Story(isr=ALONE)
+    replicas, led = story.led.replicas, story.led
+    around = story.world.service.partitions.around(led)
+    replicas.remotes[FOLLOWER].fetched(0, 0, story.epoch, 0, around.now)
+    assert replicas.high_watermark(1, around) == 0
+    later = replace(around, now=Instant(around.now + LAG + 1))
+    assert replicas.high_watermark(1, later) == 1, "not for ever"
+
+
+@pytest.mark.parametrize(
+    ("code", "pending", "asked"),
+    [
+        (ErrorCode.OPERATION_NOT_ATTEMPTED, False, False),
+        (ErrorCode.INELIGIBLE_REPLICA, False, False),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True, False),
+        (ErrorCode.UNKNOWN_TOPIC_ID, True, False),
+        (ErrorCode.FENCED_LEADER_EPOCH, True, False),
+        (ErrorCode.INVALID_UPDATE_VERSION, True, False),
+        (ErrorCode.INVALID_REQUEST, True, False),
+        (ErrorCode.NEW_LEADER_ELECTED, True, False),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, True, True),
+        (ErrorCode.NOT_CONTROLLER, True, True),
+    ],
+)
+def test_what_a_refused_change_of_the_isr_means(code: ErrorCode, pending: bool, asked: bool) -> None:
+    """ISR-15: taken back, open until the image says what is true, or asked again."""
+    story = Story(isr=ALONE)
+    story.world.send(story.asked(0), 17, connection=9)
+    call = story.world.calls.popleft()
+    refused = answered.PartitionData(partition_index=0, error_code=code)
+    topics = (answered.TopicData(topic_id=story.topic, partitions=(refused,)),)
+    story.world.reachable = False
+    story.world.happen(ResponseReceived(call.call_id, 3, answered.AlterPartitionResponse(topics=topics)))
+    story.world.reachable = True
+    story.world.see_metadata()
+    assert (story.is_pending(), story.led.replicas.isr) == (pending, ALONE)
+    story.world.wait(0.2, moves=False)
+    assert bool([one for one in story.world.calls if isinstance(one.body, AlterPartitionRequest)]) == asked
+
+
+def test_an_answer_to_a_change_that_the_image_overtook_says_nothing() -> None:
+    """ISR-16."""
+    story = Story(isr=ALONE)
+    story.world.send(story.asked(0), 17, connection=9)
+    call = story.world.calls.popleft()
+    newer = replace(story.registered, partition_epoch=story.registered.partition_epoch + 2)
+    story.led.replicas.see(NodeId(BROKER), newer)
+    told = answered.PartitionData(
+        partition_index=0, isr=BOTH, leader_epoch=0, partition_epoch=newer.partition_epoch + 5, leader_id=BROKER
+    )
+    topics = (answered.TopicData(topic_id=story.topic, partitions=(told,)),)
+    story.world.happen(ResponseReceived(call.call_id, 3, answered.AlterPartitionResponse(topics=topics)))
+    replicas = story.led.replicas
+    assert (replicas.isr, replicas.partition_epoch, replicas.pending) == (ALONE, newer.partition_epoch, None)
