@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from controller_runtime.broker.delete_records import RecordDeletions
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.isr_changes import IsrChanges
 from controller_runtime.broker.leader import Leader
@@ -25,9 +26,16 @@ _LOOKS_PER_LAG: Final = 2
 
 class InSync:
     def __init__(
-        self, node_id: NodeId, partitions: LocalPartitions, calls: CallIds, now: Instant, throttle: Throttle
+        self,
+        node_id: NodeId,
+        partitions: LocalPartitions,
+        calls: CallIds,
+        now: Instant,
+        throttle: Throttle,
+        deletions: RecordDeletions,
     ) -> None:
         self._partitions = partitions
+        self._deletions = deletions
         self._throttle = throttle
         self.changes = IsrChanges(node_id, partitions, calls)
         self._look_at = Instant(now + partitions.max_lag_s / _LOOKS_PER_LAG)
@@ -40,7 +48,11 @@ class InSync:
         if broker_epoch >= 0 and known is not None and broker_epoch < known.epoch:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         log, replicas = leader.log, leader.replicas
-        replicas.remotes[follower].fetched(offset, start, broker_epoch, log.written_offset, around.now)
+        remote = replicas.remotes[follower]
+        before = remote.start_offset
+        remote.fetched(offset, start, broker_epoch, log.written_offset, around.now)
+        if start > before:
+            self._deletions.trimmed(leader)
         change = replicas.expand(follower, log.high_watermark, around)
         if change is not None:
             self.changes.want(log.key, change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from controller_runtime.broker.delete_records import RecordDeletions
 from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import (
     BrokerEffect,
@@ -52,6 +53,7 @@ class LogEvents:
         produce: ProduceHandler,
         fetch: FetchHandler,
         offsets: OffsetsHandler,
+        deletions: RecordDeletions,
         groups: Coordinator,
         metadata_directory: DirectoryId | None,
     ) -> None:
@@ -64,6 +66,7 @@ class LogEvents:
         self._produce = produce
         self._fetch = fetch
         self._offsets = offsets
+        self._deletions = deletions
         self._groups = groups
         self._metadata_directory = metadata_directory
         self._recovering = False
@@ -144,6 +147,7 @@ class LogEvents:
             out += self._moves.on_changed(key)
             out += self._produce.on_changed(key, now, wall)
             out += self._fetch.on_changed(key, now)
+            self._deletions.on_changed(key)
             out += self._groups.on_changed(key, now, wall)
         for risen in self._partitions.take_risen():
             if isinstance(risen, Leader):

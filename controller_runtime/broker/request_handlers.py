@@ -22,7 +22,7 @@ from controller_runtime.broker import tokens
 from controller_runtime.broker.alter_log_directories import alter_log_directories
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.config_resources import list_config_resources
-from controller_runtime.broker.delete_records import delete_records
+from controller_runtime.broker.delete_records import RecordDeletions
 from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.fetch import FetchHandler
@@ -63,6 +63,7 @@ class Answerers:
     long: LongAnswers
     fetch: FetchHandler
     offsets: OffsetsHandler
+    deletions: RecordDeletions
     forwarder: Forwarder
     log_directories: LogDirectories
     moves: DirectoryMoves
@@ -123,7 +124,7 @@ class RequestHandlers:
             ApiKey.METADATA: long.handler(self._on_metadata),
             ApiKey.ALTER_CONFIGS: self._on_alter_configs,
             ApiKey.DELETE_RECORDS: long.handler(
-                lambda event, request, *_: delete_records(parts.partitions, event, request)
+                lambda event, request, now, _: parts.deletions.on_request(event, request, now)
             ),
             ApiKey.ALTER_REPLICA_LOG_DIRS: long.handler(
                 lambda event, request, *_: alter_log_directories(

@@ -14,6 +14,7 @@ from itertools import islice
 from controller_runtime.answers.cordoned_directories import cordoned_directories
 from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.coordinators import Around, Coordinators
+from controller_runtime.broker.delete_records import RecordDeletions
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEvent
@@ -73,7 +74,8 @@ class BrokerService:
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
         throttles = Throttles(lambda: self.partitions.image.configs, node_id, config.throttle_samples)
-        self._in_sync = InSync(node_id, self.partitions, calls, now, throttles.leader)
+        self._deletions = RecordDeletions(self.partitions)
+        self._in_sync = InSync(node_id, self.partitions, calls, now, throttles.leader, self._deletions)
         listener, pace, slow = config.inter_broker_listener, config.replica_fetch, throttles.follower
         self._fetchers = ReplicaFetchers(
             node_id, self.partitions, calls, self.faults, listener=listener, settings=pace, throttle=slow
@@ -116,6 +118,7 @@ class BrokerService:
             produce=self._produce,
             fetch=self._fetch,
             offsets=self._offsets,
+            deletions=self._deletions,
             groups=self._coordinators,
             metadata_directory=config.metadata_directory,
         )
@@ -132,6 +135,7 @@ class BrokerService:
             long=self._long,
             fetch=self._fetch,
             offsets=self._offsets,
+            deletions=self._deletions,
             forwarder=self._forwarder,
             log_directories=self._log_directories,
             moves=self._directories,
@@ -204,6 +208,7 @@ class BrokerService:
             self.lifecycle.next_deadline(),
             self._produce.next_deadline(),
             self._fetch.next_deadline(),
+            self._deletions.next_deadline(),
             self._forwarder.next_deadline(reachable=self._controller is not None),
             self._producer_ids.next_deadline(),
             self._directories.next_deadline(),
@@ -229,6 +234,7 @@ class BrokerService:
         out += self._in_sync.poll(self._controller, self.epoch, now)
         out += self._fetchers.poll(self._image, self.epoch, now)
         out += self._logs.serve_changed(now, wall)
+        out += self._deletions.on_time(now)
         out += self._lifecycle_calls.poll(Offset(self._image_end - 1), self._controller, now)
         if self.lifecycle.state is not self._said:
             self._said = self.lifecycle.state
@@ -251,6 +257,7 @@ class BrokerService:
         self.sessions.on_closed(connection_id)
         self._long.closed(connection_id)
         self._coordinators.on_closed(connection_id)
+        self._deletions.on_closed(connection_id)
         return [*self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
 
     # Calls.

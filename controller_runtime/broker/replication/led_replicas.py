@@ -108,6 +108,11 @@ class LedReplicas:
                 reached = remote.end_offset
         return reached
 
+    def low_watermark(self, own_start: int, cluster: ClusterImage) -> int:
+        """No replica that is alive has records below it. Who has not told yet has deleted nothing."""
+        starts = (remote.start_offset for broker, remote in self.remotes.items() if cluster.unfenced(broker))
+        return min(own_start, min(starts, default=own_start))
+
     def _is_joining(self, broker: int, remote: RemoteReplica, own_end: int, around: Surroundings) -> bool:
         """It is about to be asked for: the high watermark does not run away from it."""
         caught_up = remote.is_caught_up(own_end, around.now, around.max_lag_s)

@@ -180,7 +180,6 @@ def test_a_newer_epoch_is_asked_with_at_once() -> None:
 def test_a_log_that_fails_is_asked_for_no_more_and_keeps_no_other_one_waiting() -> None:
     """FLW-10, as deviations.md says: nothing but a new start opens a log again that failed."""
     story = Story()
-    story.world.peer_calls[0].body  # asked for both
     call = story.world.peer_calls.popleft()
     both = FetchableTopicResponse(topic_id=story.topic, partitions=(records(0, 0), records(1, 0)))
     story.world.happen(ResponseReceived(call.call_id, 17, FetchResponse(responses=(both,))))

@@ -9,11 +9,17 @@ import pytest
 from controller_runtime.broker.replication.led_replicas import LedReplicas
 from controller_runtime.broker.replication.preferred_replica import Reader, preferred_replica
 from controller_runtime.broker.replication.remote_replica import RemoteReplica
-from controller_runtime.identifiers import Instant, NodeId
+from controller_runtime.identifiers import Instant, NodeId, PartitionId
 from controller_runtime.metadata.cluster import ClusterImage
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
+from controller_runtime.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from controller_runtime.protocol.messages.delete_records_response import DeleteRecordsResponse
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_response import FetchResponse, PartitionData
 from controller_runtime.values import replace
@@ -174,3 +180,22 @@ def test_only_who_is_in_sync_has_the_offset_and_is_reached_there_is_chosen() -> 
     assert preferred_replica(
         NodeId(LEADER), LedReplicas(), 0, Reader("b", "PLAINTEXT"), MetadataImage.empty().cluster
     ) is None  # fmt: skip
+
+
+def test_records_are_deleted_on_every_replica_before_it_is_said() -> None:
+    """QRY-09, with followers of production: they hear of it by an answer, and say so by their next fetch."""
+    made = fleet()
+    one = DeleteRecordsPartition(partition_index=0, offset=2)
+    topics = (DeleteRecordsTopic(name="stock", partitions=(one,)),)
+    leader = made.brokers[LEADER]
+    request = leader.send(DeleteRecordsRequest(topics=topics, timeout_ms=30_000), 2)
+    leader.settle()
+    assert request not in leader.answers
+    made.wait(3.0)
+    answer = leader.answers[request]
+    assert isinstance(answer, DeleteRecordsResponse)
+    found = answer.topics[0].partitions[0]
+    assert (found.error_code, found.low_watermark) == (ErrorCode.NONE, 2)
+    key = PartitionId(made.controller.image.topics.ids["stock"], 0)
+    logs = [world.service.partitions.open_log(key) for world in made.brokers.values()]
+    assert [log.start_offset for log in logs if log is not None] == [2, 2, 2]

@@ -17,12 +17,15 @@ from controller_runtime.metadata.partitions import Partition
 from controller_runtime.parts.events import RequestId, ResponseReceived
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import alter_partition_response as answered
-from controller_runtime.protocol.messages import list_offsets_request
+from controller_runtime.protocol.messages import delete_records_request, list_offsets_request
 from controller_runtime.protocol.messages.alter_partition_request import AlterPartitionRequest
+from controller_runtime.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopicConfig
+from controller_runtime.protocol.messages.delete_records_response import DeleteRecordsResponse
 from controller_runtime.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
 from controller_runtime.protocol.messages.list_offsets_response import ListOffsetsResponse
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.schema import Message
 from support.clients.client_requests import fetch, produce, values
@@ -430,3 +433,75 @@ def test_an_answer_to_a_change_that_the_image_overtook_says_nothing() -> None:
     story.world.happen(ResponseReceived(call.call_id, 3, answered.AlterPartitionResponse(topics=topics)))
     replicas = story.led.replicas
     assert (replicas.isr, replicas.partition_epoch, replicas.pending) == (ALONE, newer.partition_epoch, None)
+
+
+def _delete(story: Story, offset: int, timeout_ms: int = 5_000, connection: int = 5) -> RequestId:
+    one = delete_records_request.DeleteRecordsPartition(partition_index=0, offset=offset)
+    topics = (delete_records_request.DeleteRecordsTopic(name="stock", partitions=(one,)),)
+    request = delete_records_request.DeleteRecordsRequest(topics=topics, timeout_ms=timeout_ms)
+    sent = story.world.send(request, 2, connection)
+    story.world.settle()
+    return sent
+
+
+def _deleted(story: Story, request: RequestId) -> tuple[ErrorCode, int] | None:
+    answer = story.world.answers.get(request)
+    if answer is None:
+        return None
+    assert isinstance(answer, DeleteRecordsResponse)
+    found = answer.topics[0].partitions[0]
+    return ErrorCode(found.error_code), found.low_watermark
+
+
+def _three_records() -> Story:
+    story = Story()
+    story.write(b"one", acks=1)
+    story.write(b"two", acks=1)
+    story.write(b"three", acks=1)
+    story.follow(3)
+    return story
+
+
+def test_records_are_deleted_when_every_replica_has_deleted_them() -> None:
+    """QRY-09: readers are refused at once; the answer waits until the follower says that it begins there."""
+    story = _three_records()
+    two, one = _delete(story, 2), _delete(story, 1)
+    assert (story.led.log.start_offset, _deleted(story, two)) == (2, None)
+    story.follow(3, start=1)
+    story.world.settle()
+    assert (_deleted(story, one), _deleted(story, two)) == ((ErrorCode.NONE, 1), None)
+    story.follow(3, start=2)
+    story.world.settle()
+    assert _deleted(story, two) == (ErrorCode.NONE, 2)
+    assert _deleted(story, _delete(story, 2)) == (ErrorCode.NONE, 2), "nobody is left to wait for"
+
+
+def test_who_does_not_delete_in_time_is_told_of() -> None:
+    """QRY-09: 7, beside how far it has come; what was deleted stays deleted."""
+    story = _three_records()
+    late = _delete(story, 2, timeout_ms=100)
+    assert _deleted(story, late) is None
+    story.world.wait(0.2)
+    assert _deleted(story, late) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    assert _deleted(story, _delete(story, -1, timeout_ms=-1)) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    assert story.led.log.start_offset == 3
+
+
+def test_a_replica_that_is_not_alive_is_not_waited_for() -> None:
+    """As in Kafka: it deletes when it comes back."""
+    story = _three_records()
+    fenced = BrokerRegistrationChangeRecord(broker_id=FOLLOWER, broker_epoch=story.epoch, fenced=1)
+    story.world.controller.append([(fenced, fenced.VERSIONS.highest)])
+    story.world.settle()
+    assert _deleted(story, _delete(story, 2)) == (ErrorCode.NONE, 2)
+
+
+def test_who_waits_for_deletions_of_a_partition_that_is_led_elsewhere_by_then_is_told_so() -> None:
+    story = _three_records()
+    waiting, gone = _delete(story, 2), _delete(story, 3, connection=6)
+    story.world.hang_up(6)
+    change = PartitionChangeRecord(topic_id=story.topic, partition_id=0, leader=FOLLOWER)
+    story.world.controller.append([(change, change.VERSIONS.highest)])
+    story.world.settle()
+    assert _deleted(story, waiting) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert gone not in story.world.answers
