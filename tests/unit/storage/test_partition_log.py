@@ -11,6 +11,7 @@ from crc32c import crc32c
 from controller_runtime.identifiers import Offset, Uuid
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset
 from controller_runtime.storage.file_names import parse_partition_directory
+from controller_runtime.storage.filesystem import read_whole
 from controller_runtime.storage.log.batches import split_batches
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.open_files import OpenFiles
@@ -219,3 +220,51 @@ def test_the_epoch_before_an_empty_log_is_kept_by_a_partition_and_left_to_its_sn
     log.append(raw_batch(0) + raw_batch(1))
     log.begin_at(Offset(2))
     assert log.epochs.entries() == kept
+
+
+def test_an_empty_segment_is_not_rolled() -> None:
+    """LOG-02: a second one of the same name would be written over the first; what follows goes into it."""
+    disk = MemoryDisk()
+    disk.make_directories("/log")
+    log = SegmentedLog(OpenFiles(disk), "/log", LogConfig(), Recovered(), ordered=False)
+    log.reset(Offset(0))
+    log.roll()
+    assert [segment.base_offset for segment in log.segments] == [0]
+    log.append(raw_batch(0))
+    log.roll()
+    log.roll()
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+    log.append(raw_batch(1))
+    assert [segment.end_offset for segment in log.segments] == [1, 2]
+
+
+def test_index_files_that_java_made_larger_end_with_their_last_entry_after_a_stop() -> None:
+    """LOG-04: an open index of Java's is as large as it may become, also after a kill -9; a closed one is cut."""
+    disk = MemoryDisk()
+    log = opened(disk, LogConfig(index_interval_bytes=80))
+    log.append(raw_log(*[(1, 1)] * 9))
+    log.close()
+    paths = [f"{DIRECTORY}/{0:020}{suffix}" for suffix in (".index", ".timeindex")]
+    sizes = [len(read_whole(disk, path)) for path in paths]
+    assert all(sizes)
+    for path, size in zip(paths, sizes, strict=True):
+        file = disk.open(path)
+        file.write_at(size, bytes(480))
+        file.close()
+    again = opened(disk, LogConfig(index_interval_bytes=80))
+    assert all_of(again) == raw_log(*[(1, 1)] * 9)
+    again.append(raw_batch(9) + raw_batch(10))
+    again.close()
+    for path, size, entry in zip(paths, sizes, (8, 12), strict=True):
+        data = read_whole(disk, path)
+        assert size <= len(data) <= size + 2 * entry
+        assert any(data[-entry:]), f"{path} ends with what was never written"
+
+
+def test_the_epoch_of_what_lies_where_a_log_begins_is_kept() -> None:
+    """LOG-19: from the beginning on; of the earlier ones nothing is left."""
+    log = opened(MemoryDisk(), LogConfig())
+    log.append(raw_log((1, 2), (2, 2), (4, 2)))
+    for start, kept in ((1, ((1, 1), (2, 2), (4, 4))), (3, ((2, 3), (4, 4))), (4, ((4, 4),)), (6, ((4, 6),))):
+        log.delete_before(Offset(start))
+        assert log.epoch_starts() == kept, start
