@@ -31,6 +31,7 @@ class InSync:
         partitions: LocalPartitions,
         calls: CallIds,
         now: Instant,
+        *,
         throttle: Throttle,
         deletions: RecordDeletions,
     ) -> None:

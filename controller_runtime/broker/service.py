@@ -75,7 +75,9 @@ class BrokerService:
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
         throttles = Throttles(lambda: self.partitions.image.configs, node_id, config.throttle_samples)
         self._deletions = RecordDeletions(self.partitions)
-        self._in_sync = InSync(node_id, self.partitions, calls, now, throttles.leader, self._deletions)
+        self._in_sync = InSync(
+            node_id, self.partitions, calls, now, throttle=throttles.leader, deletions=self._deletions
+        )
         listener, pace, slow = config.inter_broker_listener, config.replica_fetch, throttles.follower
         self._fetchers = ReplicaFetchers(
             node_id, self.partitions, calls, self.faults, listener=listener, settings=pace, throttle=slow
@@ -85,21 +87,7 @@ class BrokerService:
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._producer_ids = ProducerIds(node_id, calls)
-        around = Around(
-            node_id=node_id,
-            partitions=self.partitions,
-            produce=self._produce,
-            producer_ids=self._producer_ids,
-            forwarder=self._forwarder,
-            long=self._long,
-            faults=self.faults,
-            calls=calls,
-            listener=listener,
-            new_uuid=new_uuid,
-            version=lambda: self._image_end,
-            may_describe=self._may_describe,
-        )
-        self._coordinators = Coordinators(around, config.node_configs)
+        self._coordinators = Coordinators(self._around_coordinators(calls, new_uuid), config.node_configs)
         assignments = DirectoryAssignments(node_id, calls)
         self._directories = DirectoryMoves(self.partitions, assignments, node_id, throttles.directories)
         self._lifecycle_calls = LifecycleCalls(node_id, self.lifecycle, calls)
@@ -125,6 +113,22 @@ class BrokerService:
         self._handlers = self._request_handlers(config)
         self.admission = admission(config.security.authorizer, config.auto_create_topics, self._long)
         self._cordon(self._image, now)
+
+    def _around_coordinators(self, calls: CallIds, new_uuid: Callable[[], Uuid]) -> Around:
+        return Around(
+            node_id=self.config.identity.node_id,
+            partitions=self.partitions,
+            produce=self._produce,
+            producer_ids=self._producer_ids,
+            forwarder=self._forwarder,
+            long=self._long,
+            faults=self.faults,
+            calls=calls,
+            listener=self.config.inter_broker_listener,
+            new_uuid=new_uuid,
+            version=lambda: self._image_end,
+            may_describe=self._may_describe,
+        )
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_describe(connection, topic, self._image)
