@@ -64,10 +64,11 @@ STATEFUL_SET: Final = Kind("StatefulSet", "apps/v1", "statefulsets")
 STORAGE_CLASS: Final = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)
 DISRUPTION_BUDGET: Final = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 NETWORK_POLICY: Final = Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
+INGRESS: Final = Kind("Ingress", "networking.k8s.io/v1", "ingresses")
 LEASE: Final = Kind("Lease", "coordination.k8s.io/v1", "leases")
 EVENT: Final = Kind("Event", "events.k8s.io/v1", "events")
 
-CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY)
+CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY, INGRESS)
 """What manifests may consist of."""
 BY_KIND: Final = {(kind.api, kind.kind): kind for kind in (*CHILDREN, CLAIM)}
 

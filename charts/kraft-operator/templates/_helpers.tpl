@@ -71,7 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, update, patch, delete]
 - apiGroups: [networking.k8s.io]
-  resources: [networkpolicies]
+  resources: [networkpolicies, ingresses]
   verbs: [get, list, watch, create, update, patch, delete]
 - apiGroups: [events.k8s.io]
   resources: [events]

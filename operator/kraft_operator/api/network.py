@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from kraft_operator.api.security import Authentication, OAuth
 
@@ -58,13 +58,36 @@ class NetworkPolicySpec:
 
 
 class Exposure(StrEnum):
-    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per
-    broker.
+    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node, a load balancer per
+    broker, or the names that they ask for in TLS (`Passthrough`).
     """
 
     CLUSTER_INTERNAL = "ClusterInternal"
     NODE_PORT = "NodePort"
     LOAD_BALANCER = "LoadBalancer"
+    INGRESS = "Ingress"
+
+
+BY_NAME: Final = (Exposure.INGRESS,)
+"""Exposures of which one address leads to every broker, chosen by the name in TLS."""
+NODE_ID: Final = "{nodeID}"
+"""What stands for a broker's node id in `Passthrough.broker_host`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passthrough:
+    """The names by which clients outside are told apart, and what passes their TLS on as it is."""
+
+    bootstrap_host: str
+    broker_host: str | None = None
+    """With `NODE_ID`."""
+    port: int = 443
+    """What brokers advertise: where the ingress controller or the Gateway listens."""
+    ingress_class: str | None = None
+    decoration: Decoration = field(default_factory=Decoration)
+
+    def host_of(self, node_id: int) -> str | None:
+        return self.broker_host.replace(NODE_ID, str(node_id)) if self.broker_host is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +110,8 @@ class ListenerSpec:
     oauth: OAuth | None = None
     mapping_rules: tuple[str, ...] = ()
     """What clients' certificates make of their subjects; besides what the operator itself says."""
+    passthrough: Passthrough | None = None
+    """Of the exposures `BY_NAME`, and of no other."""
 
     @property
     def exposed(self) -> bool:
@@ -97,4 +122,5 @@ class ListenerSpec:
 
     def host_of(self, node_id: int) -> str | None:
         """What clients outside are told in place of the address that Kubernetes gives."""
-        return self.broker(node_id).advertised_host or self.advertised_host
+        by_name = self.passthrough.host_of(node_id) if self.passthrough is not None else self.advertised_host
+        return self.broker(node_id).advertised_host or by_name

@@ -19,6 +19,7 @@ from kraft_operator.api.network import (
     TrafficPolicy,
 )
 from kraft_operator.api.parse_login import login_of
+from kraft_operator.api.parse_passthrough import check_hosts, passthrough_of
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.security import Encryption
 from kraft_operator.api.spec import ClusterSpec
@@ -49,6 +50,7 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
             tls=_encrypts(item),
             oauth=oauth,
             mapping_rules=mapping_rules,
+            passthrough=passthrough_of(item, exposure, _decoration(item.child("passthrough"))),
         )
         _check_exposure(item, listener)
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
@@ -78,6 +80,7 @@ def check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
                 yield f"endpoints.{role}", f"port {listener.port} of {listener.name} is taken"
             taken_names.add(listener.name)
             taken_ports.add(listener.port)
+    yield from check_hosts(spec)
 
 
 def check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
@@ -149,7 +152,7 @@ def _broker(item: Reader) -> BrokerAddress:
 def _check_exposure(item: Reader, listener: ListenerSpec) -> None:
     for name in ("service", "bootstrapService", "brokers"):
         if item.has(name) and not listener.exposed:
-            raise InvalidSpec(item.at(name), "belongs to an exposure, NodePort or LoadBalancer")
+            raise InvalidSpec(item.at(name), "belongs to an exposure for clients outside, such as NodePort")
     ids = [each.node_id for each in listener.brokers]
     if len(set(ids)) < len(ids):
         raise InvalidSpec(item.at("brokers"), "a nodeID stands there twice")

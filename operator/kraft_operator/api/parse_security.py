@@ -115,6 +115,8 @@ def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> I
         ahead = security.mode is not TlsMode.DISABLED
         if not ahead and any(each.authentication or each.tls is not None for each in asked):
             yield "endpoints.broker", "tls and authentication need security.tls.mode Required or Migrating"
+        for listener in map(as_it_says, asked) if ahead else asked:
+            yield from _check_names_are_seen(listener)
         return
     if security.required:
         own, *others = spec.broker_listeners
@@ -150,6 +152,14 @@ def _check_listener(spec: ClusterSpec, listener: ListenerSpec) -> Iterator[tuple
     if listener.tls and listener.exposure is Exposure.NODE_PORT and not _hosts_are_named(spec, listener):
         why = "no certificate can name the Kubernetes nodes on which its pods will run"
         yield "endpoints.broker", f"NodePort {listener.name} of a secure cluster needs an advertisedHost: {why}"
+    yield from _check_names_are_seen(listener)
+
+
+def _check_names_are_seen(listener: ListenerSpec) -> Iterator[tuple[str, str]]:
+    if listener.passthrough is not None and not listener.tls:
+        what = f"{listener.exposure} {listener.name}"
+        remedy = f"encrypt {what} (tls: Enabled, in a cluster whose security.tls.mode says so), or use LoadBalancer"
+        yield "endpoints.broker", f"{remedy}: its brokers are told apart by the name that TLS begins with"
 
 
 def _check_migrated(spec: ClusterSpec, asked: tuple[ListenerSpec, ...]) -> Iterator[tuple[str, str]]:

@@ -95,6 +95,10 @@ def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:
     """
     if not listener.exposed:
         return f"{listener.name}://{host}:{listener.port}"
+    if listener.passthrough is not None:
+        own = listener.host_of(node.node_id)
+        port = listener.passthrough.port if own else listener.port  # one that leaves has a name no more
+        return f"{listener.name}://{own or host}:{port}"
     found = next((each for each in node.addresses if each[0] == listener.name), None)
     outside, port = (found[1], found[2]) if found else (listener.exposure.value.lower(), listener.port)
     return f"{listener.name}://{listener.host_of(node.node_id) or outside}:{port}"

@@ -49,10 +49,11 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
     """For clients outside: a way to begin, and a way to every broker."""
     found = []
     for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
-        shape = {"type": listener.exposure.value, "ports": _ports([listener]), **_outside(listener.service)}
+        kind = "ClusterIP" if listener.passthrough is not None else listener.exposure.value
+        shape = {"type": kind, "ports": _ports([listener]), **_outside(listener.service)}
         begin = {**shape, "selector": role_selector(cluster, Role.BROKER)}
         beginning = _service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin)
-        found.append(_decorated(beginning, listener.service.decoration, listener.bootstrap))
+        found.append(decorated(beginning, listener.service.decoration, listener.bootstrap))
         for node in nodes:
             group = cluster.spec.group(node.group)
             if group is None or group.role is not Role.BROKER:
@@ -62,7 +63,7 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
             name = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
             broker = listener.broker(node.node_id)
             found.append(
-                _decorated(_service(cluster, name, own, chosen), listener.service.decoration, broker.decoration)
+                decorated(_service(cluster, name, own, chosen), listener.service.decoration, broker.decoration)
             )
     return found
 
@@ -76,7 +77,7 @@ def _outside(fields: ServiceFields) -> Manifest:
     return {key: value for key, value in found.items() if value}
 
 
-def _decorated(service: Manifest, *decorations: Decoration) -> Manifest:
+def decorated(service: Manifest, *decorations: Decoration) -> Manifest:
     """With what the resource adds; a later decoration wins, the operator's own labels over all."""
     annotations = {key: value for each in decorations for key, value in each.annotations.items()}
     labels = {key: value for each in decorations for key, value in each.labels.items()}

@@ -95,7 +95,8 @@ def _hosts(
         found += forms(cluster, names.bootstrap_service(cluster.name))
         for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
             found += forms(cluster, names.exposed_bootstrap(cluster.name, listener.name))
-            own = (listener.advertised_host, listener.broker(node.node_id).advertised_host)
+            begin = listener.passthrough.bootstrap_host if listener.passthrough is not None else None
+            own = (begin, listener.advertised_host, listener.host_of(node.node_id))
             found += [host for host in own if host]
         found += [host for _, host, _ in node.addresses if host != HOST_IP]
     return found

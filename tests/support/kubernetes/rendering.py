@@ -13,6 +13,7 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
 from kraft_operator.manifests.nodes import revision_of
+from kraft_operator.manifests.passthrough import passthrough_objects
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
 from kraft_operator.manifests.services import exposed_services, services
 
@@ -35,6 +36,7 @@ def cluster_objects(cluster: KRaftCluster, cluster_id: str, nodes: list[NodePlan
     """Of a cluster of which nothing is known yet, in the order in which they are applied."""
     context = Context(cluster, cluster_id, controllers_among(cluster, nodes), images)
     found = [*services(cluster), *exposed_services(cluster, sorted(nodes)), *network_policies(cluster, images)]
+    found += passthrough_objects(cluster, sorted(nodes))
     found += disruption_budgets(cluster, None)
     for node in sorted(nodes):
         found += node_objects(context, node, revision_of(context, context.group(node)))

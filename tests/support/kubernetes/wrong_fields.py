@@ -162,21 +162,26 @@ def _outside(exposure: str = "LoadBalancer", **changes: Any) -> list[dict[str, A
     return [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}, outside]
 
 
+def _by_name(names: dict[str, Any], exposure: str = "Ingress", **changes: Any) -> list[dict[str, Any]]:
+    return _outside(exposure, passthrough=names, **changes)
+
+
 def _clients(authentication: dict[str, Any], **changes: Any) -> list[dict[str, Any]]:
     clients = {"name": "CLIENTS", "port": 9094, "authentication": authentication, **changes}
     return [{"name": "REPLICATION", "port": 9091}, clients]
 
 
+NAMES = {"bootstrapHost": "kafka.a", "brokerHost": "broker-{nodeID}.a"}
 OAUTH = {"jwksURL": "https://id.example/jwks", "issuer": "https://id.example", "audiences": ["kafka"]}
 BROKER_LISTENERS = "spec.endpoints.broker"
 POLICY = "spec.networkPolicy"
 PEER = {"podSelector": {"matchLabels": {"a": "b"}}}
 NETWORK: list[Wrong] = [
-    (BROKER_LISTENERS, _outside("ClusterInternal", service={}), "belong to an exposure, NodePort or LoadBalancer"),
+    (BROKER_LISTENERS, _outside("ClusterInternal", service={}), "belong to an exposure for clients outside, such as NodePort"),
     (
         BROKER_LISTENERS,
         _outside("ClusterInternal", brokers=[{"nodeID": 100}]),
-        "belong to an exposure, NodePort or Load",
+        "belong to an exposure for clients outside",
     ),
     (BROKER_LISTENERS, _outside("ClusterInternal", bootstrapService={}), "service, bootstrapService and brokers of a"),
     (
@@ -197,6 +202,19 @@ NETWORK: list[Wrong] = [
         "labels and annotations of Services below",
     ),
     (BROKER_LISTENERS, _outside(brokers=[{"nodeID": 100}, {"nodeID": 100}]), "Duplicate value"),
+    (BROKER_LISTENERS, _outside("Ingress"), "passthrough goes with the exposure Ingress"),
+    (BROKER_LISTENERS, _outside("NodePort", passthrough=NAMES), "passthrough goes with the exposure Ingress"),
+    (BROKER_LISTENERS, _by_name({"brokerHost": "broker-{nodeID}.a"}), "passthrough.bootstrapHost: Required value"),
+    (BROKER_LISTENERS, _by_name({**NAMES, "brokerHost": "broker.a"}), "should match"),
+    (BROKER_LISTENERS, _by_name({**NAMES, "bootstrapHost": "Kafka.a"}), "should match"),
+    (BROKER_LISTENERS, _by_name({**NAMES, "port": 65536}), "less than or equal to 65535"),
+    (BROKER_LISTENERS, _by_name(NAMES, advertisedHost="kafka.a"), "take out advertisedHost: brokers behind one address"),
+    (
+        BROKER_LISTENERS,
+        _by_name(NAMES, service={"externalTrafficPolicy": "Local"}),
+        "take out service.externalTrafficPolicy",
+    ),
+    (BROKER_LISTENERS, _by_name(NAMES, tls="Disabled"), "take out tls: Disabled: a passthrough goes by the name"),
     (BROKER_LISTENERS, _clients({"type": "OAuth"}), "oauth goes with authentication.type OAuth, which needs it"),
     (BROKER_LISTENERS, _clients({"type": "Scram", "oauth": OAUTH}), "oauth goes with authentication.type OAuth"),
     (BROKER_LISTENERS, _clients({"type": "OAuth", "oauth": {**OAUTH, "jwksURL": "http://a"}}), "should match"),

@@ -3,7 +3,7 @@
 An address is known only once Kubernetes has given it: the port of a NodePort Service, the ingress of a LoadBalancer.
 Until then what there is of the broker stays as it is, and a broker that is not there yet waits. The host of a NodePort
 is that of the Kubernetes node on which the pod runs, which only the pod knows when it starts; its guard puts it into
-the configuration.
+the configuration. Where brokers are told apart by names (Ingress), the resource has said the address.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Address = tuple[str, str, int]
 
 
 def find_addresses(now: Situation) -> Verdict:
-    exposed = [each for each in now.cluster.spec.broker_listeners if each.exposed]
+    listeners = now.cluster.spec.broker_listeners
+    exposed = [each for each in listeners if each.exposed and each.passthrough is None]
     if not exposed or not now.nodes:
         return NOTHING
     services = {child.name: child.live for child in now.observed.children if child.kind == "Service"}

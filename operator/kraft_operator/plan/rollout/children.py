@@ -24,6 +24,7 @@ from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.archive import archive_objects
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Manifest
+from kraft_operator.manifests.passthrough import passthrough_objects
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
 from kraft_operator.manifests.services import exposed_services, services
 from kraft_operator.observed import Child, QuorumState
@@ -68,6 +69,7 @@ def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
     parts: list[tuple[Hashable, Callable[[], list[Manifest]]]] = [
         ("services", lambda: services(cluster)),
         (("exposed", nodes), lambda: exposed_services(cluster, nodes)),
+        (("passthrough", nodes), lambda: passthrough_objects(cluster, nodes)),
         (("policies", now.images), lambda: network_policies(cluster, now.images)),
         (
             ("archive", now.images, ledger.cluster_id, controllers, ledger.generation, still),
