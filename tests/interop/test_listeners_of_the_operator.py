@@ -8,6 +8,7 @@ directories are of this machine.
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 import time
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from kraft_operator.security.certificates import Issuer, Pair
 from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
 from support.apache_kafka.kafka_python import AbstractTokenProvider, KafkaProducer
 from support.apache_kafka.mixed_cluster import read_by_librdkafka, write_by_librdkafka
+from support.kubernetes.ingress_controller import IngressController, listening
 from support.nodes.processes import ENVIRONMENT, NodeProcess, eventually, free_ports
 from support.operator_model.secure_runs import SecureRun, data, later, properties, secure
 from support.operator_model.world import pool
@@ -44,6 +46,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]
 CONTROLLER, OURS, JAVAS = 0, 100, 101
 SECONDS: Final = 120.0
 NAMES: Final = {CONTROLLER: "c-controller-0", OURS: "c-b-100", JAVAS: "c-b-101"}
+BEGIN: Final = "kafka.passed.test"
+BY_NAME: Final = {"bootstrapHost": BEGIN, "brokerHost": "broker-{nodeID}.passed.test"}
 _ENDPOINT: Final = re.compile(r"([A-Z]+)://[^:,]*:[0-9]+")
 
 
@@ -57,6 +61,8 @@ class Rendered:
     ports: dict[int, dict[str, int]] = field(default_factory=dict)
     nodes: dict[int, NodeProcess] = field(default_factory=dict)
     java: JavaNode | None = None
+    outside: int = 0
+    """Where clients outside are passed on by the names that they ask for."""
 
     def start(self) -> None:
         for node_id in NAMES:
@@ -90,7 +96,11 @@ class Rendered:
         *ports, http_port = free_ports(len(names) + 1)
         self.ports[node_id] = dict(zip(names, ports, strict=True))
         found["listeners"] = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self.ports[node_id].items())
-        found["advertised.listeners"] = found["listeners"].replace("127.0.0.1", "localhost")
+        told = found["listeners"].replace("127.0.0.1", "localhost")
+        if "OUTSIDE" in names:
+            rendered = next(each for each in found["advertised.listeners"].split(",") if each.startswith("OUTSIDE:"))
+            told = told.replace(f"OUTSIDE://localhost:{self.ports[node_id]['OUTSIDE']}", rendered)
+        found["advertised.listeners"] = told
         found["controller.quorum.bootstrap.servers"] = f"localhost:{self.ports[CONTROLLER]['CONTROLLER']}"
         found["log.dirs"] = str(home / "data")
         beside = self.environment(node_id) | {"QUORATE_HTTP_LISTENER": f"127.0.0.1:{http_port}"}
@@ -135,7 +145,7 @@ class Rendered:
         return {**self.at(OURS, "REPLICATION"), "security.protocol": "SSL", **own}
 
 
-def _edited(run: SecureRun, trusted: str, url: str) -> None:
+def _edited(run: SecureRun, trusted: str, url: str, outside: int) -> None:
     login = {"jwksURL": url, "issuer": ISSUER, "audiences": [AUDIENCE], "userClaim": "name"}
     rules = ["RULE:^CN=([^,]+),OU=shop,O=corp$/$1/L"]
     run.api.edit(endpoints={"controller": [{"name": "CONTROLLER", "port": 9093}], "broker": [
@@ -143,6 +153,8 @@ def _edited(run: SecureRun, trusted: str, url: str) -> None:
         {"name": "CERTS", "port": 9092, "authentication": {"type": "Tls", "principalMappingRules": rules}},
         {"name": "TOKENS", "port": 9094,
          "authentication": {"type": "OAuth", "oauth": {**login, "trustedCertificates": trusted}}},
+        {"name": "OUTSIDE", "port": 9095, "exposure": "Ingress", "passthrough": {**BY_NAME, "port": outside},
+         "authentication": {"type": "Tls", "principalMappingRules": rules}},
     ]})  # fmt: skip
 
 
@@ -158,7 +170,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
     run = secure(controllers=controllers, brokerPools=[pool("b", 2, 100)])
     run.calendar.date = datetime.now(UTC)
     with IdentityProvider(tls=context) as provider, pytest.MonkeyPatch.context() as patch:
-        _edited(run, authority.pem, provider.url("jwks"))
+        (outside,) = free_ports(1)
+        _edited(run, authority.pem, provider.url("jwks"), outside)
         run.settle()
         meta = {"name": "sue", "namespace": "n", "uid": "user-sue", "generation": 1}
         run.world.users["sue"] = {
@@ -166,7 +179,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
             "spec": {"clusterName": "c", "authentication": {"type": "Tls"}},
         }  # fmt: skip
         later(run, timedelta(0))
-        made = Rendered(directory, run, provider)
+        made = Rendered(directory, run, provider, outside=outside)
         allowed = made.environment(OURS)["QUORATE_OAUTHBEARER_ALLOWED_URLS"]
         patch.setenv("QUORATE_OAUTHBEARER_ALLOWED_URLS", allowed)  # `format` runs in this process
         try:
@@ -245,6 +258,47 @@ def test_who_shows_nothing_or_what_is_for_others_is_refused(world: Rendered, bro
     for claims in ({"aud": "others"}, {"iss": "https://others.example"}, {"exp": int(time.time()) - 600}):
         token = world.by_token(broker, "4711", **{"name": "bob", **claims})
         assert _refused(token) == KafkaError._AUTHENTICATION, claims
+
+
+def test_clients_outside_reach_the_broker_whose_name_they_ask_for(
+    world: Rendered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through what routes by the rendered Ingresses and reads nothing: kafka-python and a tool of Apache Kafka verify
+    the name of each broker, ours and Java's, in its own certificate.
+    """
+    ways = {(f"c-b-{each}-outside", 9095): world.ports[each]["OUTSIDE"] for each in (OURS, JAVAS)}
+    ways["c-bootstrap-outside", 9095] = world.ports[OURS]["OUTSIDE"]
+    passing = IngressController(ways, world.outside)
+    passing.read(child.live for (kind, _), child in world.run.world.children.items() if kind == "Ingress")
+    found = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo",
+        lambda host, *rest, **more: found("127.0.0.1" if host in passing.rules else host, *rest, **more),
+    )  # fmt: skip
+    ann, begin = world.by_certificate(OURS, "Ann"), f"{BEGIN}:{world.outside}"
+    with listening(passing):
+        producer = KafkaProducer(
+            bootstrap_servers=begin, ssl_cafile=ann["ssl.ca.location"], security_protocol="SSL",
+            ssl_certfile=ann["ssl.certificate.location"], ssl_keyfile=ann["ssl.key.location"], api_version=(2, 6),
+        )  # fmt: skip
+        for broker in (OURS, JAVAS):
+            producer.send(f"on-{broker}", b"from outside").get(60)
+        producer.close()
+        assert set(passing.asked) == {BEGIN, "broker-100.passed.test", "broker-101.passed.test"}
+        passing.asked.clear()
+        hosts = world.directory / "hosts"
+        hosts.write_text("".join(f"127.0.0.1 {name}\n" for name in passing.rules))
+        config = world.directory / "ann.properties"
+        config.write_text(
+            "security.protocol=SSL\nssl.keystore.type=PEM\nssl.truststore.type=PEM\n"
+            f"ssl.keystore.location={ann['ssl.key.location']}\nssl.truststore.location={ann['ssl.ca.location']}\n"
+        )
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Djdk.net.hosts.file={hosts}")
+        told = run_tool(
+            "kafka-get-offsets", "--bootstrap-server", begin, "--command-config", str(config), "--topic", "on-.*"
+        )
+        assert {line.rpartition(":")[0] for line in told.out.split()} == {"on-100:0", "on-101:0"}, told
+        assert set(passing.asked) == {BEGIN, "broker-100.passed.test", "broker-101.passed.test"}
 
 
 def _refused(settings: dict[str, Any]) -> int:

@@ -177,7 +177,11 @@ BROKER_LISTENERS = "spec.endpoints.broker"
 POLICY = "spec.networkPolicy"
 PEER = {"podSelector": {"matchLabels": {"a": "b"}}}
 NETWORK: list[Wrong] = [
-    (BROKER_LISTENERS, _outside("ClusterInternal", service={}), "belong to an exposure for clients outside, such as NodePort"),
+    (
+        BROKER_LISTENERS,
+        _outside("ClusterInternal", service={}),
+        "belong to an exposure for clients outside, such as NodePort",
+    ),
     (
         BROKER_LISTENERS,
         _outside("ClusterInternal", brokers=[{"nodeID": 100}]),
@@ -208,7 +212,11 @@ NETWORK: list[Wrong] = [
     (BROKER_LISTENERS, _by_name({**NAMES, "brokerHost": "broker.a"}), "should match"),
     (BROKER_LISTENERS, _by_name({**NAMES, "bootstrapHost": "Kafka.a"}), "should match"),
     (BROKER_LISTENERS, _by_name({**NAMES, "port": 65536}), "less than or equal to 65535"),
-    (BROKER_LISTENERS, _by_name(NAMES, advertisedHost="kafka.a"), "take out advertisedHost: brokers behind one address"),
+    (
+        BROKER_LISTENERS,
+        _by_name(NAMES, advertisedHost="kafka.a"),
+        "take out advertisedHost: brokers behind one address",
+    ),
     (
         BROKER_LISTENERS,
         _by_name(NAMES, service={"externalTrafficPolicy": "Local"}),
