@@ -51,7 +51,7 @@ def create(world: World, *counts: int, version: int = 7, user: str = "ann", clie
 
 
 def test_a_bucket_is_overdrawn_once_and_fills_at_its_rate() -> None:
-    """REP-04: and what is refused is not done."""
+    """REP-04, QUO-04: and what is refused is not done."""
     world = world_with(rate=2.0)
     assert create(world, 22) == ([0], 0)
     assert create(world, 5) == ([0], 0)
@@ -83,6 +83,7 @@ def test_the_topics_of_one_request_are_judged_one_by_one() -> None:
 
 
 def test_clients_that_do_not_know_the_refusal_are_served_and_told_to_wait() -> None:
+    """QUO-04."""
     world = world_with()
     assert create(world, 12, version=5) == ([0], 1000)
     assert create(world, 3, 1, version=5) == ([0, 0], 5000)
@@ -141,6 +142,7 @@ SHARED_BY = (("ann", "c"), ("ann", "c"), ("ann", ""), ("ann", "c"), ("ann", "c")
 
 
 def test_the_most_special_quota_counts_and_says_who_shares_it() -> None:
+    """QUO-02."""
     for first in range(len(LEVELS)):
         quotas = {entity: {RATE: float(place + 1)} for place, entity in enumerate(LEVELS) if place >= first}
         assert quota_of(quotas, RATE, "ann", "c") == (SHARED_BY[first], float(first + 1))
