@@ -6,12 +6,16 @@ knows of the open ones from its log, of the others no more than Kafka does: it h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from controller_runtime.broker.effects import Data, Stable
 from controller_runtime.protocol.messages.fetch_response import AbortedTransaction
 from controller_runtime.protocol.producer_states import ProducerEntry
 from controller_runtime.values import dataclass, field
+
+LATE_BUFFER_MS: Final = 300_000
+"""So much longer than `transaction.max.timeout.ms` a transaction may be open before it is called late, as in Kafka."""
 
 
 @dataclass(slots=True)
@@ -40,6 +44,15 @@ class UnstableOffsets:
                 return begins
             del self.markers[begins]
         return None
+
+
+def count_late(logs: Iterable[Mapping[int, ProducerEntry]], before_ms: int) -> int:
+    """In how many logs the transaction that is open longest has had no batch since then: it hangs, for its coordinator
+    would have ended it. `logs`: what each knows of producers.
+    """
+    open_ones = ([entry for entry in log.values() if entry.transaction_first_offset >= 0] for log in logs)
+    oldest = (min(found, key=lambda entry: entry.transaction_first_offset) for found in open_ones if found)
+    return sum(0 < entry.timestamp < before_ms for entry in oldest)
 
 
 def aborted_transactions(found: Data) -> tuple[AbortedTransaction, ...]:

@@ -157,7 +157,7 @@ class PartitionWork:
         parts: list[Data] = []
         for one in slices:
             data = self._read_slice(one, left if left > 0 or nothing_yet else -1)
-            if not isinstance(data, ErrorCode) and not nothing_yet and len(data) > left:
+            if not isinstance(data, ErrorCode) and not nothing_yet and len(data) > min(left, one.max_bytes):
                 data = b""  # Only the first batch of an answer may be larger than what was asked for.
             if not isinstance(data, ErrorCode) and data:
                 left -= len(data)

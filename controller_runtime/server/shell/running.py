@@ -190,6 +190,7 @@ class Running:
             leaders=partitions.leader_count,
             replicas=partitions.replica_count,
             in_sync=partitions.in_sync_counts(),
+            late_transactions=_late_transactions(broker),
             fetch_sessions=broker.sessions.cache.counts,
             batches=batch_facts(self._node, self._observer),
             failed_requests=failed_requests(self._node.meta.faults, broker.faults, self._faults),
@@ -199,3 +200,15 @@ class Running:
         """After a clean stop: flush and close every partition, and leave the mark that says so."""
         if self._data is not None and self._broker is not None:
             self._data.close(self._broker.epoch)
+
+
+def _late_transactions(broker: BrokerService) -> int:
+    logs = (broker.partitions.open_log(key) for key in broker.partitions.here())
+    found = [log.producers for log in logs if log is not None and log.unstable.markers]
+    if not found:
+        return 0
+    from controller_runtime.broker.unstable_offsets import LATE_BUFFER_MS, count_late
+    from controller_runtime.coordinator.transactions.settings import TransactionSettings
+
+    longest_ms = TransactionSettings.of(broker.config.node_configs).max_timeout_ms + LATE_BUFFER_MS
+    return count_late(found, time.time_ns() // 1_000_000 - longest_ms)

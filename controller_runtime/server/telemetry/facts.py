@@ -176,6 +176,8 @@ class NodeFacts:
     replicas: int = 0
     in_sync: InSyncCounts = InSyncCounts()
     """Of the partitions that it leads."""
+    late_transactions: int = 0
+    """Partitions of which one hangs."""
     fetch_sessions: SessionCounts = SessionCounts()
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)

@@ -270,6 +270,8 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderReplicatedPartitions"), counts.under_replicated)
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderMinIsrPartitionCount"), counts.under_min)
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "AtMinIsrPartitionCount"), counts.at_min)
+        late = jmx_name("kafka.server", "ReplicaManager", "PartitionsWithLateTransactionsCount")
+        yield Sample(late, facts.late_transactions)
         yield from _fetch_sessions(facts.fetch_sessions)
 
     if facts.batches is not None:

@@ -33,8 +33,9 @@ from controller_runtime.protocol.messages.metadata_response import MetadataRespo
 from controller_runtime.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
-from controller_runtime.protocol.record_batch import Record, encode_batch
+from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
 from support.clients.client_requests import fetch, produce, values
 from support.nodes.broker_world import BROKER, BrokerWorld
 
@@ -251,6 +252,31 @@ def test_an_answer_is_as_large_as_asked_but_holds_one_batch_at_least() -> None:
         request = fetch("orders", 0)
         small = fetch_request.FetchRequest(max_bytes=limit, min_bytes=1, topics=request.topics)
         assert len(values(world.ask(small, FetchResponse, version=12))) == count
+
+
+def test_partitions_are_read_in_the_order_of_the_request_and_each_as_far_as_it_asks() -> None:
+    """FCH-09: what the answer has no room for is left out; each first batch is whole until one was given."""
+    world = serving("orders", "other")
+    for topic in ("orders", "other"):
+        for _ in range(3):
+            world.ask(produce(topic, b"x" * 100), ProduceResponse, version=9)
+    topics = [fetch(topic, 0).topics[0] for topic in ("other", "orders")]
+
+    def read(max_bytes: int, *each: int) -> list[int]:
+        wanted = tuple(
+            replace(topic, partitions=(replace(topic.partitions[0], partition_max_bytes=limit),))
+            for topic, limit in zip(topics, each, strict=True)
+        )
+        request = fetch_request.FetchRequest(max_bytes=max_bytes, min_bytes=1, topics=wanted)
+        answer = world.ask(request, FetchResponse, version=12)
+        assert [topic.topic for topic in answer.responses] == ["other", "orders"]
+        return [len(decode_batches(topic.partitions[0].records or b"")) for topic in answer.responses]
+
+    assert read(100_000, 100_000, 100_000) == [3, 3]
+    assert read(100_000, 400, 100_000) == [2, 3]
+    assert read(700, 100_000, 100_000) == [3, 1]
+    assert read(1, 1, 1) == [1, 0]
+    assert read(100_000, 1, 1) == [1, 0], "only the first batch of an answer is given whole"
 
 
 def list_offsets(timestamp: int) -> list_offsets_request.ListOffsetsRequest:

@@ -52,7 +52,7 @@ def partition() -> Leader:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_lie_is_answered_as_java_answered_it(kind: str) -> None:
-    """PRD-02, PRD-07, PRD-08."""
+    """PRD-02, PRD-04, PRD-07, PRD-08: base offsets that are not 0 among them."""
     rules, found = AppendRules.of(KINDS[kind]), {}
     led = {number: partition() for number in range(1 + max(map(partition_of, LIES)))}
     wanted = {name: answer for name, answer in ANSWERS[kind].items() if name not in OF_THE_REQUEST}

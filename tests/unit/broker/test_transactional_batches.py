@@ -6,6 +6,7 @@ import pytest
 
 from controller_runtime.broker.append_rules import BatchRefusal
 from controller_runtime.broker.sequences import Verification, check_batch_of_producer, check_marker
+from controller_runtime.broker.unstable_offsets import UnstableOffsets, count_late
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.producer_states import ProducerEntry
 from controller_runtime.protocol.record_batch import Record, claimed_header, encode_batch
@@ -71,3 +72,29 @@ def test_markers_of_the_past_are_refused(epoch: int, coordinator: int, version: 
     """TXN-11, TXN-12."""
     found = check_marker(OPEN, epoch, Marker(commit=True, coordinator_epoch=coordinator), version)
     assert (None if found is None else found.error) is error
+
+
+def test_partitions_whose_oldest_open_transaction_had_no_batch_for_long_are_counted() -> None:
+    """TXN-25: what is over, or has no time, hangs nowhere."""
+
+    def began(offset: int, timestamp: int) -> ProducerEntry:
+        return ProducerEntry(offset, 3, timestamp=timestamp, transaction_first_offset=offset)
+
+    late, young, over = began(5, 99), began(9, 100), ProducerEntry(1, 3, timestamp=1)
+    logs = [{1: late, 2: young}, {1: young}, {1: over}, {}, {1: began(5, -1)}, {1: began(9, 50), 2: began(5, 100)}]
+    assert [count_late([log], 100) for log in logs] == [1, 0, 0, 0, 0, 0]
+    assert count_late(logs, 101) == 3
+
+
+def test_committed_records_are_read_up_to_the_first_transaction_that_is_open_or_whose_end_is_not_everywhere() -> None:
+    """FCH-22: producers with and without transactions write to one log."""
+    unstable = UnstableOffsets()
+    unstable.note(-1, 5, 5)
+    unstable.note(-1, 8, 8)
+    assert unstable.first(20) == 5
+    unstable.note(8, -1, 12)
+    assert unstable.first(20) == 5, "the later one has ended, the earlier one has not"
+    unstable.note(5, -1, 15)
+    assert [unstable.first(high_watermark) for high_watermark in (15, 16)] == [5, None]
+    unstable.note(-1, -1, 17)
+    assert unstable.first(20) is None

@@ -267,7 +267,7 @@ def test_a_clean_stop_stays_one_when_the_next_process_ends_before_it_opened_anyt
 
 
 def test_the_high_watermark_that_was_checkpointed_is_known_at_the_next_start() -> None:
-    """ISR-18, LOG-27. It comes from the broker, not from the log; of a log that is not open the last one stays."""
+    """ISR-18, ISR-19, LOG-27: from the broker, not from the log; of a log that is not open the last one stays."""
     on = disk()
     logs = manager(on)
     for index in (0, 1):

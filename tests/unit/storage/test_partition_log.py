@@ -268,3 +268,17 @@ def test_the_epoch_of_what_lies_where_a_log_begins_is_kept() -> None:
     for start, kept in ((1, ((1, 1), (2, 2), (4, 4))), (3, ((2, 3), (4, 4))), (4, ((4, 4),)), (6, ((4, 6),))):
         log.delete_before(Offset(start))
         assert log.epoch_starts() == kept, start
+
+
+def test_a_read_begins_with_the_batch_that_has_the_offset_or_the_next_one_behind_a_hole() -> None:
+    """FCH-23: also at the end of a segment, and right behind a roll."""
+    log = opened(MemoryDisk(), LogConfig(segment_bytes=len(raw_batch(0, 1, 3)) * 2))
+    for base in (0, 3, 20, 23):  # compaction took what was between
+        log.append(raw_batch(base, 1, 3))
+    assert len(log.segments) == 2
+    first = {offset: next(iter(split_batches(log.read(Offset(offset), 1)))).base_offset for offset in range(26)}
+    assert {at for at, base in first.items() if base == 0} == {0, 1, 2}
+    assert {at for at, base in first.items() if base == 3} == {3, 4, 5}
+    assert {at for at, base in first.items() if base == 20} == set(range(6, 23))
+    assert {at for at, base in first.items() if base == 23} == {23, 24, 25}
+    assert log.read(Offset(26), 1) == b""
