@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parent.parent
 REQUIRED: Final = (
     "SIM", "INV", "RFT", "PV", "FET", "SNP", "RCF",  # the quorum
     "QC", "CLU", "REP", "ELR", "CFG", "FEA", "IMG", "API", "STO", "INT",  # the controller
+    "ISR", "DIR", "FLW", "PRD", "FCH", "QRY", "LOG", "CLN", "GRP", "OFF", "CGP", "TXN", "QUO",  # the broker
     "SSL", "SAS", "TOK", "ACL", "SEC", "ATK",  # security
 )  # fmt: skip
 SUFFIXES: Final = {".py", ".txt"}

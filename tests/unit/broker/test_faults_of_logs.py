@@ -60,7 +60,7 @@ def open_log(disk: MemoryDisk) -> PartitionLog:
 
 
 def test_a_batch_too_far_for_the_indexes_begins_a_segment_as_in_kafka() -> None:
-    """LOG-31."""
+    """LOG-31, as deviations.md says."""
     disk = MemoryDisk()
     log = open_log(disk)
     for base in (0, INT_MAX, INT_MAX + 1, 2 * INT_MAX + 5, 1 << 40):
