@@ -35,7 +35,7 @@ THEIRS: Final = frozenset(
     {"kraftclusters", "kraftoperations", "kraftusers",
      "statefulsets", "services", "configmaps", "persistentvolumeclaims",
         "poddisruptionbudgets",
-     "networkpolicies", "pods", "events"}
+     "networkpolicies", "cronjobs", "pods", "events"}
 )  # fmt: skip
 """What the operator may change, its Lease apart."""
 

@@ -27,6 +27,7 @@ from kraft_operator.actions import (
     UpdateVoter,
 )
 from kraft_operator.api.metadata_versions import FEATURE
+from kraft_operator.audit_status import audit_changes
 from kraft_operator.credentials import EnterStage
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
@@ -48,6 +49,7 @@ WARNED: Final = (
     "VersionFinalized",
     "RegistrationsClean",
     "ArchiveCurrent",
+    "AuditCurrent",
 )
 EXPECTED: Final = frozenset(
     {"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"}
@@ -80,7 +82,20 @@ def notes(
 ) -> tuple[Note, ...]:
     """What happened between two statuses and two ledgers, by these actions."""
     recovered = _recovered(before, after, new)
-    return (*_published(old, new), *_learned(before, after), *recovered, *_acted(done), *_warnings(old, new))
+    return (
+        *_published(old, new),
+        *_learned(before, after),
+        *recovered,
+        *_acted(done),
+        *_warnings(old, new),
+        *_audited(old, new),
+    )
+
+
+def _audited(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
+    found, gone = audit_changes(old, new)
+    told = [Note("Warning", "AuditFinding", "Audit", text) for text in found]
+    return [*told, *(Note("Normal", "AuditFindingResolved", "Audit", text) for text in gone)]
 
 
 def _published(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:

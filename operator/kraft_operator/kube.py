@@ -65,10 +65,11 @@ STORAGE_CLASS: Final = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses
 DISRUPTION_BUDGET: Final = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 NETWORK_POLICY: Final = Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 INGRESS: Final = Kind("Ingress", "networking.k8s.io/v1", "ingresses")
+CRON_JOB: Final = Kind("CronJob", "batch/v1", "cronjobs")
 LEASE: Final = Kind("Lease", "coordination.k8s.io/v1", "leases")
 EVENT: Final = Kind("Event", "events.k8s.io/v1", "events")
 
-CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY, INGRESS)
+CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY, INGRESS, CRON_JOB)
 """What manifests may consist of."""
 BY_KIND: Final = {(kind.api, kind.kind): kind for kind in (*CHILDREN, CLAIM)}
 

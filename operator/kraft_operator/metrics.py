@@ -34,6 +34,12 @@ GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         "1 while a lost voter's replacement waits for the fleet's brake.",
         CLUSTER,
     ),
+    "kraft_operator_audit_findings": (
+        "What the newest audit of a cluster's archive found, by severity.",
+        (*CLUSTER, "severity"),
+    ),
+    "kraft_operator_audit_end_offset": ("Up to where the audited log is committed, exclusive; -1 unknown.", CLUSTER),
+    "kraft_operator_audit_timestamp_seconds": ("When the newest audit of a cluster's archive ended.", CLUSTER),
     "kraft_operator_workqueue_depth": ("Keys waiting for a worker.", ()),
     "kraft_operator_leader": ("1 while this process holds the Lease.", ()),
     "kraft_operator_quorum_leader": ("Node id of the quorum's leader, -1 when unknown.", CLUSTER),
@@ -92,6 +98,10 @@ class Metrics:
         for names, family in families:
             if set(labels) <= set(names):
                 family.remove_by_labels(labels)
+
+    def forget_one(self, name: str, /, **labels: str) -> None:
+        """Drop the series of one family that carry these labels."""
+        self._gauges[name].remove_by_labels(labels)
 
     def render(self) -> str:
         """All series in Prometheus' text format (`CONTENT_TYPE`)."""

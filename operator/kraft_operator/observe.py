@@ -14,7 +14,7 @@ from typing import Any
 
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT
-from kraft_operator import pod_facts, volume_facts, without_namespace
+from kraft_operator import audit_pods, pod_facts, volume_facts, without_namespace
 from kraft_operator.api import names
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
@@ -103,6 +103,7 @@ def observe(
     )
     quorum, brokers = probe.look(asked)
     policies, cluster = _policies(all_claims, operations, reclaim_policy), restarted_for(cluster, access.credentials)
+    looked = archive.seen(cluster, kube, now) if archive is not None else {}
     observed = Observed(
         tuple(each for each in all_claims if not each.further),
         pods,
@@ -122,8 +123,8 @@ def observe(
         zones=controllers_in(cluster, pods, reader),
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
-        archive=archive.look(cluster, now) if archive is not None else None,
-        **(archive_seen(cluster, kube, ledger, operations) | _classes(cluster, all_claims, kube)),
+        **(looked | archive_seen(cluster, kube, ledger, operations) | _classes(cluster, all_claims, kube)),
+        audit=audit_pods.audit_seen(all_pods),
         further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kraft_operator.archives import ArchiveSeen
+from kraft_operator.audits import AuditSeen
 from kraft_operator.credentials import Credentials
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
@@ -368,6 +369,9 @@ class Observed:
     """The Kubernetes node where the pod of that archive is, which may live on."""
     archive: ArchiveSeen | None = None
     """What the page of the archive said; None when it did not answer, or there is none."""
+    audit: AuditSeen = field(default_factory=AuditSeen)
+    lake_missing: bool = False
+    """The claim of the audits' lake is not there, as far as was looked."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
     further_claims: tuple[Claim, ...] = ()

@@ -138,7 +138,7 @@ def pod(item: Object, node_id: int) -> Pod:
         grant_nonce=_nonce(annotations.get(GRANT_ANNOTATION)),
         rack=annotations.get(RACK_ANNOTATION),
         nudges=_number(annotations.get(NUDGE_ANNOTATION, "")),
-        trouble=next(_troubles(status), None),
+        trouble=next(troubles(status), None),
         port=next(_ports(item), 0),
         last_words=_last_words(main.get(MAIN, {})) or _last_words(init.get("format", {})),
         owner=next((each["uid"] for each in meta.get("ownerReferences") or () if each.get("controller")), ""),
@@ -200,7 +200,7 @@ def helper(item: Object) -> Helper:
         failed=failed,
         line=line if failed else "",
         report=report,
-        trouble=next((f"{each.reason}: {each.message}" for each in _troubles(status)), ""),
+        trouble=next((f"{each.reason}: {each.message}" for each in troubles(status)), ""),
     )
 
 
@@ -244,7 +244,7 @@ def _nonce(annotation: str | None) -> str | None:
         return ""
 
 
-def _troubles(status: Object) -> Iterator[Trouble]:
+def troubles(status: Object) -> Iterator[Trouble]:
     for each in status.get("conditions") or ():
         if each["type"] == "PodScheduled" and each["status"] == "False" and each.get("reason") == "Unschedulable":
             yield Trouble("Unschedulable", each.get("message", ""))

@@ -21,6 +21,7 @@ from kraft_operator.actions import Action, target
 from kraft_operator.api.parse import read_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.audit_status import note_audit
 from kraft_operator.execute import Account, Execution
 from kraft_operator.fence import FenceLost, Holder, Stale
 from kraft_operator.index import Index
@@ -272,8 +273,7 @@ class Reconciler:
 
     def _hinder(self, resource: Object, error: Exception) -> None:
         """What keeps the operator from looking or planning, in the status: a log line is read by nobody."""
-        found = hindrance(error)
-        if found is None:
+        if (found := hindrance(error)) is None:
             return
         self.holder.require(self.settings.call_timeout)
         old = resource.get("status") or {}
@@ -340,6 +340,7 @@ class Reconciler:
         ahead = sum(each["state"] != "Done" for each in plan_told.get("steps") or ()) + len(plan_told.get("more") or ())
         self.metrics.set("kraft_operator_plan_steps", ahead, **labels)
         self.metrics.set("kraft_operator_plan_waiting", plan_told.get("approved") == "No", **labels)
+        note_audit(self.metrics, new, labels)
 
     def _memory(self, key: Key, cluster: KRaftCluster) -> Memory:
         memory = self._memories.get(key)

@@ -36,6 +36,7 @@ RIGHTS: Final = (
     ("policy", "poddisruptionbudgets", ("get", "list", "create", "patch", "delete")),
     ("networking.k8s.io", "networkpolicies", ("get", "list", "create", "patch", "delete")),
     ("networking.k8s.io", "ingresses", ("get", "list", "create", "patch", "delete")),
+    ("batch", "cronjobs", ("get", "list", "watch", "create", "patch", "delete")),
     ("events.k8s.io", "events", ("create", "patch")),
 )
 """In the namespaces of clusters: API group, resource, verbs."""

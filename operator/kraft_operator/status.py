@@ -13,6 +13,7 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.audit_status import audit_status
 from kraft_operator.conditions import Condition, condition, conditions, dated
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
@@ -50,7 +51,7 @@ def status(
         "nodes": _nodes(observed, decision),
         "versions": _versions(cluster, observed, decision, old),
         **_tls_migration(cluster, decision, old, now),
-        **_archive(cluster, observed, old),
+        **_archive(cluster, observed, decision.ledger, old),
         **_from_archive(decision.ledger, old),
         "registrations": {"ghosts": _ghosts(decision)},
         **({"risks": list(decision.risks)} if decision.risks else {}),
@@ -182,13 +183,14 @@ def _tls_migration(cluster: KRaftCluster, decision: Decision, old: Mapping[str, 
     return {"tlsMigration": {"stage": stage, "since": since, **({"gate": gate[:2048]} if gate else {})}}
 
 
-def _archive(cluster: KRaftCluster, observed: Observed, old: Mapping[str, Any]) -> Status:
+def _archive(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None, old: Mapping[str, Any]) -> Status:
     """What it proved when it last read its whole disk, which changes every ten minutes; the numbers of the moment are
     on its page. While that is silent, what was proven stays.
     """
     if cluster.spec.archive is None:
         return {}
     where: Status = {"claim": names.archive_claim(cluster.name), "access": "Restricted", "secrets": SECRETS}
+    where |= audit_status(cluster, observed.audit, ledger.cluster_id if ledger is not None else "", old)
     seen, before = observed.archive, old.get("archive") or {}
     if seen is None:
         proven = {key: before[key] for key in ("verified", "asides") if key in before}

@@ -52,7 +52,12 @@ BASE: Object = {
                 "storage": {"volumes": [{"name": "one", "size": "2Gi", "storageClassName": "standard"}]},
             }
         ],
-        "archive": {"storage": {"size": "1Gi", "storageClassName": "standard"}, "retention": "24h", "beginning": 1},
+        "archive": {
+            "storage": {"size": "1Gi", "storageClassName": "standard"},
+            "retention": "24h",
+            "beginning": 1,
+            "audit": {"schedule": "17 3 * * *", "image": "localhost/quorate/spark:dev"},
+        },
     },
 }
 VOLUMES = "spec.brokerPools.0.storage.volumes"
@@ -69,6 +74,7 @@ PROVIDED = {"trustedSecret": "ca", "nodeSecret": "node-$(NODE_ID)", "operatorSec
 ISSUER_TAKEN_BACK = "security.tls.issuer does not go back to OperatorCA"
 TAKEN_BACK = "security.tls.mode Required is not taken back in one update"
 LOAD_BALANCER_CLASS = "loadBalancerClass cannot change: Kubernetes keeps it for ever"
+CRON = "schedule must be as a CronJob has it"
 UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
 
 # (where, new value, what the API server says)
@@ -186,6 +192,21 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.archive.retention", "59m", "retention must be at least 1h"),
     ("spec.archive.retention", "a day", "spec.archive.retention in body should match"),
     ("spec.archive.beginning", -1, "should be greater than or equal to 0"),
+    ("spec.archive.audit.schedule", "every day", CRON),
+    ("spec.archive.audit.schedule", "17 3 * *", CRON),
+    ("spec.archive.audit.schedule", "60 3 * * *", CRON),
+    ("spec.archive.audit.schedule", "0 24 * * *", CRON),
+    ("spec.archive.audit.schedule", "0 0 0 * *", CRON),
+    ("spec.archive.audit.schedule", "0 0 * 13 *", CRON),
+    ("spec.archive.audit.schedule", "0 0 * * 7", CRON),
+    ("spec.archive.audit.schedule", "*/0 * * * *", CRON),
+    ("spec.archive.audit.schedule", "TZ=UTC 0 0 * * *", CRON),
+    ("spec.archive.audit.timeZone", "Local", "timeZone must be a name such as Europe/Berlin, not Local"),
+    ("spec.archive.audit.timeZone", "a b", "spec.archive.audit.timeZone in body should match"),
+    ("spec.archive.audit", {"schedule": "@daily"}, "spec.archive.audit.image: Required value"),
+    ("spec.archive.audit", {"image": "a:1"}, "spec.archive.audit.schedule: Required value"),
+    ("spec.archive.audit.lake", {}, "spec.archive.audit.lake.claimName: Required value"),
+    ("spec.archive.audit.suspend", "no", "must be of type boolean"),
     ("spec.bootstrap", {"fromArchive": {**FROM, "offset": 1, "time": "2026-11-24T19:40:11Z"}}, "an offset or a time"),
     ("spec.bootstrap", {"fromArchive": {"claimName": "a"}}, "Required value"),
     *WRONG_FIELDS,
@@ -233,6 +254,10 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
 RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.archive", None),
     ("spec.archive.beginning", 2),
+    ("spec.archive.audit", None),
+    ("spec.archive.audit.schedule", "*/15,7 0-6/2 1,15 JAN-mar mon-FRI"),
+    ("spec.archive.audit.schedule", "@hourly"),
+    ("spec.archive.audit", {"schedule": "0 0 ? * 0", "image": "a", "timeZone": "Etc/UTC", "lake": {"claimName": "a"}}),
     ("spec.archive.retention", None),
     ("spec.controllers.storage.size", "2Gi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "storageClassName": "fast", "size": "5Gi"}]),

@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 
 from metadata_pipeline import cli
+from metadata_pipeline.archive.memory import Memory, save
 from metadata_pipeline.jobs.ingest import KEY, lake_state
 from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import read_table
 from metadata_pipeline.tables.build import build_tables
 from metadata_pipeline.tables.queries import TABLES
+from metadata_pipeline.wire.leader import Mark
+from support.disks.log_fleet import Disk, History
 from support.golden import GOLDEN
+from support.pipeline.canaries import canaries_below, canaries_in, secret_records
 from support.pipeline.everything import GOLDEN_CLUSTER, Everything
 from support.pipeline.kept_session import Kept
 
@@ -65,3 +69,34 @@ def test_a_run_makes_what_the_four_jobs_make_one_by_one(
     monkeypatch.setattr("metadata_pipeline.tables.views.KEPT_ROWS", 0)
     build_tables(lake, everything.spark)
     assert rows(everything.spark, lake) == expected, "a large lake is written by Spark, and nothing of it is held"
+
+
+def test_a_run_over_an_archive_tells_what_is_wrong_and_no_secret_of_the_log(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the operator's CronJob runs it: finding something is no failure."""
+    monkeypatch.setattr("metadata_pipeline.session.open_session", lambda *_, **__: Kept(spark))
+    home, lake, line = tmp_path / "archive", tmp_path / "lake", tmp_path / "termination-log"
+    log = History("fleet-a")
+    log.lead(1)
+    log.append(*secret_records())
+    log.idle(3)
+    disk = Disk(home, "fleet-a", 9)
+    disk.write(log)
+    identity = home / "meta.properties"
+    identity.write_text(identity.read_text().replace("node.id=9", "node.id=-1"))
+    save(home, Memory("fleet-a", "1.0", Mark(log.end, log.epoch), 1))
+    command = ["run", str(home), "--output", str(lake), "--summary", str(line)]
+    segment = disk.segment(0)
+    bytes_ = bytearray(segment.read_bytes())
+    bytes_[-3] ^= 1
+    segment.write_bytes(bytes_)
+    assert cli.main(command) == 0, "what an audit finds is no failure of the run"
+    told = json.loads(line.read_text())
+    assert told["ends"] == {"fleet-a": log.end}
+    assert told["counts"]["error"] >= 1
+    assert told["worst"][0]["severity"] == "error"
+    assert [each["name"] for each in told["worst"]] == told["names"]
+    said = capsys.readouterr()
+    assert canaries_in(line.read_bytes() + (said.out + said.err).encode()) == []
+    assert canaries_below(lake) == []

@@ -133,6 +133,11 @@ def archive_name(cluster: str) -> str:
     return f"{cluster}-archive"
 
 
+def audit_name(cluster: str) -> str:
+    """Of the CronJob that audits the archive, and of its policy."""
+    return f"{cluster}-audit"
+
+
 def archive_claim(cluster: str) -> str:
     """As its StatefulSet names it."""
     return f"archive-{archive_name(cluster)}-0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kraft_operator.api.audit import parse_audit
 from kraft_operator.api.parse_storage import parse_storage
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.spec import Archive
@@ -25,4 +26,5 @@ def parse_archive(spec: Reader) -> Archive | None:
     if not 0 <= beginning <= MAX_BEGINNING:
         raise InvalidSpec(archive.at("beginning"), f"must lie between 0 and {MAX_BEGINNING}, not {beginning}")
     resources = archive.optional_object("resources") or {}
-    return Archive(parse_storage(archive.child("storage")), seconds, beginning, resources=resources)
+    storage = parse_storage(archive.child("storage"))
+    return Archive(storage, seconds, beginning, resources=resources, audit=parse_audit(archive))

@@ -97,6 +97,10 @@ class Reader:
             raise InvalidSpec(self.at(name), "is missing")
         return text
 
+    def flag(self, name: str) -> bool:
+        """False when absent."""
+        return bool(self._typed(name, bool, "true or false"))
+
     def number(self, name: str, default: int | None = None) -> int:
         value = self._typed(name, int, "a whole number")
         if value is None:

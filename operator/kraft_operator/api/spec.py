@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.audit import Audit
 from kraft_operator.api.from_archive import FromArchive
 from kraft_operator.api.network import ListenerSpec, NetworkPolicySpec
 from kraft_operator.api.pod import Pod
@@ -269,6 +270,7 @@ class Archive:
     beginning: int = 0
     """Another one sets the files aside and begins anew."""
     resources: Mapping[str, Any] = field(default_factory=dict)
+    audit: Audit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Topic(StrEnum):
     DOMAINS = "FailureDomainsSatisfied"
     SECURITY = "CertificatesValid"
     ARCHIVE = "ArchiveCurrent"
+    AUDIT = "AuditCurrent"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

@@ -14,6 +14,7 @@ from typing import Any
 
 from kraft_operator.api import names
 from kraft_operator.archives import ArchiveSeen, archive_seen
+from kraft_operator.audit_status import COUNTED, in_words
 from kraft_operator.kube import CLUSTER, SERVICE, Gateway, KubeError
 
 Resource = Mapping[str, Any]
@@ -62,10 +63,22 @@ def archive_lines(resource: Resource, seen: ArchiveSeen | None) -> list[str]:
     lines.append(f"volume   claim {known.get('claim', 'not known yet')}, which outlives the cluster")
     if known.get("secrets"):
         lines.append(f"access   {known['access']}: {known['secrets']}")
+    lines += _audit_lines(known.get("audit"))
     for each in status.get("conditions") or ():
-        if each.get("type") == "ArchiveCurrent" and each.get("status") != "True":
+        if each.get("type") in ("ArchiveCurrent", "AuditCurrent") and each.get("status") != "True":
             lines.append(f"to do    {each['reason']}: {each['message']}")
     return lines
+
+
+def _audit_lines(audit: Mapping[str, Any] | None) -> list[str]:
+    if audit is None:
+        return []
+    counts = ", ".join(f"{audit[each]} {each}" for each in COUNTED.values())
+    end = f" up to offset {audit['end']}" if "end" in audit else ""
+    return [
+        f"audit    {counts}{end}, at {audit['at']}",
+        *(f"found    {in_words(each)}" for each in audit.get("worst") or ()),
+    ]
 
 
 def _parsed(page: str) -> Any:

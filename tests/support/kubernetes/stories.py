@@ -100,6 +100,8 @@ STORIES: Final = (
     Story("test_operator_node_lost.py", 180),
     Story("test_operator_rolls.py", 150),
     Story("test_operator_archive.py", 180),
+    Story("test_operator_audits.py", 90, "schedule"),
+    Story("test_operator_audits.py", 100, "rots"),
     *(Story(FROM_ARCHIVE, seconds, part, "[one-controller]") for part, seconds in DRILLS.items()),
     *(
         Story(FROM_ARCHIVE, seconds * 3 // 2, part, "[three-controllers]", soak=True)
@@ -148,6 +150,7 @@ STORIES: Final = (
 FORMING: Final = {
     ("test_operator_lost_voters.py", ""): 45,
     ("test_operator_mishaps.py", ""): 45,
+    ("test_operator_audits.py", ""): 80,
     (FROM_ARCHIVE, "[one-controller]"): 40,
     (FROM_ARCHIVE, "[three-controllers]"): 60,
     (RECOVERY, "[runtime]"): 40,

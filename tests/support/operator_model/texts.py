@@ -20,12 +20,14 @@ from kraft_operator.api.formed import formed_with
 from kraft_operator.api.security import Stage
 from kraft_operator.api.stages import Formed
 from kraft_operator.archives import ArchiveSeen
+from kraft_operator.audits import AuditSeen, Summary
 from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Request, Sourced, Succession
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
 from kraft_operator.plan.archive import keep_archive
+from kraft_operator.plan.audit import tell_audit
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.securing import WORDS
@@ -346,6 +348,25 @@ def archives(said: Said) -> None:
         said.change({}, written(world, observed, replace(world.plan(), findings=verdict.findings), {}), None, None)
 
 
+def audits(said: Said) -> None:
+    """Whatever an audit of the archive can be, and find."""
+    world = formed(archive={"audit": {"schedule": "@daily", "image": "a:1", "lake": {"claimName": "lakes"}}})
+    cluster = str(world.ledger and world.ledger.cluster_id)
+    gap = {"name": "a", "severity": "error", "kind": "gap", "node": -1, "file": "0.log", "offset": 9, "detail": "why"}
+    counts = {"error": 1, "warning": 0, "note": 0}
+    done = Summary("2026-11-22T03:00:00Z", {cluster: 40}, counts, ("a", "b"), 0, (gap,))
+    seen = (
+        AuditSeen(done), AuditSeen(Summary("2026-11-22T04:00:00Z", {cluster: 50}, {**counts, "error": 0})),
+        AuditSeen(failed="exit code 2: why it is so"), AuditSeen(waits="Unschedulable: why it is so"),
+    )  # fmt: skip
+    old: Status = {}
+    for each in (*(replace(world.observed(), audit=one) for one in seen), replace(world.observed(), lake_missing=True)):
+        now = Situation(world.cluster, each, world.ledger, world.fence, world.draw, IMAGES)
+        new = written(world, each, replace(world.plan(), findings=tell_audit(now).findings), old)
+        said.change(old, new, None, None)
+        old = new
+
+
 def from_archives(said: Said) -> None:
     """A cluster that is formed from an archive, and whatever keeps it from that."""
     told(said, Drill(), 40)
@@ -519,8 +540,8 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, archives, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
-        becoming_secure, certificates_of_others,
+        blocked_versions, archives, audits, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan,
+        secure_clusters, becoming_secure, certificates_of_others,
     )
 }  # fmt: skip
 

@@ -41,7 +41,7 @@ COPIED = {
 
 
 def conditions() -> set[str]:
-    world = World(archive={})
+    world = World(archive={"audit": {"schedule": "@daily", "image": "a:1"}})
     decision = world.settle()
     return {each["type"] for each in status(world.cluster, world.observed(), decision, {}, "")["conditions"]}
 

@@ -111,7 +111,7 @@ def reasons_of_events() -> set[str]:
     functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
     notes = {each for function in functions for each in constants(function) if CAMEL.match(each)}
     return notes - {"Warning", "Normal", "True", "False", "Yes", "No", "Reconcile", "Plan", "Approve", "Learn", "Judge",
-        "Form", "Grant"} - {
+        "Form", "Grant", "Audit"} - {
         "Unregister", "Finalize", "Move", "Discard", "Restart", "Recover", "WriteOff", "GiveUp", "RemoveVoter",
         "AddVoter", "UpdateVoter", "EnterStage", "Cordon", "Uncordon", "ManualInterventionRequired",
     }  # fmt: skip

@@ -22,6 +22,7 @@ from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.archive import archive_objects
+from kraft_operator.manifests.audit import audit_objects
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Manifest
 from kraft_operator.manifests.passthrough import passthrough_objects
@@ -75,6 +76,7 @@ def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
             ("archive", now.images, ledger.cluster_id, controllers, ledger.generation, still),
             lambda: archive_objects(cluster, now.images, ledger.cluster_id, controllers, ledger.generation, held=still),
         ),
+        (("audit", still), lambda: audit_objects(cluster, held=still)),
         (("budgets", needed, frozenset(closed)), lambda: disruption_budgets(cluster, needed, closed)),
     ]
     found = [each for what, render in parts for each in now.rendered.objects(cluster, (what,), _stamping(render))]
