@@ -77,6 +77,7 @@ class Coordinators:
         from controller_runtime.broker.around_groups import Outside
         from controller_runtime.broker.groups import Groups
         from controller_runtime.broker.offsets_topic import share_state_topic, transactions_topic
+        from controller_runtime.broker.peers import Peers
         from controller_runtime.coordinator.share_state.settings import ShareStateSettings
 
         around = self._around
@@ -90,6 +91,7 @@ class Coordinators:
             around.faults,
             version=around.version,
             may_describe=around.may_describe,
+            peers=Peers(around.node_id, around.calls, around.listener, lambda: around.partitions.image),
             further_topics={each.name: each for each in topics},
         )
         settings = GroupSettings.of(self._configs)
@@ -174,10 +176,14 @@ class Coordinators:
     # Calls.
 
     def owns_call(self, call_id: CallId) -> bool:
-        return self._transactions.owns_call(call_id)
+        return self._transactions.owns_call(call_id) or (self._made is not None and self._made.owns_call(call_id))
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        if self._made is not None and self._made.owns_call(call_id):
+            return self._made.on_response(call_id, body, now)
         return self._transactions.on_response(call_id, body, now)
 
     def on_failure(self, call_id: CallId, now: Instant) -> Effects:
+        if self._made is not None and self._made.owns_call(call_id):
+            return self._made.on_failure(call_id, now)
         return self._transactions.on_failure(call_id, now)

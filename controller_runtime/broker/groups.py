@@ -7,7 +7,7 @@ appended as a producer's batch is, and told when the high watermark has passed i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects
 from controller_runtime.broker.offsets_topic import offsets_topic
 from controller_runtime.broker.sequences import Verification
+from controller_runtime.broker.share_state.persister import SharePersister
+from controller_runtime.broker.share_state.share_groups import begin_states
 from controller_runtime.coordinator import (
     admin_requests,
     consumer_describing,
@@ -36,6 +38,7 @@ from controller_runtime.coordinator import (
     offset_fetch,
     offset_requests,
     retention,
+    share_requests,
     transactional_offsets,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator
@@ -43,16 +46,18 @@ from controller_runtime.coordinator.finding import Surroundings, find_coordinato
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.coordinator.share_state.ports import TOPIC as SHARE_TOPIC
 from controller_runtime.identifiers import Instant, PartitionId, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.effects import Log, Respond
-from controller_runtime.parts.events import ConnectionInfo, RequestReceived
+from controller_runtime.parts.events import CallId, ConnectionInfo, RequestReceived
 from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from controller_runtime.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from controller_runtime.protocol.messages.write_txn_markers_request import WritableTxnMarker
+from controller_runtime.protocol.schema import Message
 from controller_runtime.protocol.transaction_markers import Marker
 
 _OWN_READS: Final = -1
@@ -79,6 +84,7 @@ class Groups:
         self._further_topics = outside.further_topics
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
         self._logs: Final[LedLogs[GroupPartition]] = LedLogs(_OWN_READS, settings.load_buffer_bytes, loading.replay)
+        self._persister = SharePersister(outside.peers, lambda: partitions.image, self._make_share_topic)
         self._out: list[BrokerEffect] = []
         self._topics_seen = MetadataImage.empty().topics
         self._check_at = Instant(now + settings.retention_check_interval_ms / 1000)
@@ -154,6 +160,7 @@ class Groups:
             ApiKey.HEARTBEAT: membership_requests.beat,
             ApiKey.LEAVE_GROUP: membership_requests.leave_group,
             ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_requests.beat,
+            ApiKey.SHARE_GROUP_HEARTBEAT: share_requests.beat,
         }
         in_pieces: dict[int, Callable[..., InPieces[Respond, list[Respond]]]] = {
             ApiKey.OFFSET_COMMIT: offset_requests.commit_offsets,
@@ -184,6 +191,9 @@ class Groups:
 
         around = Surroundings(self._coordinator, view(event).endpoint, make)
         return [Respond(event.request_id, find_coordinators(around, request, event.api_version))]
+
+    def _make_share_topic(self, now: Instant) -> None:
+        self._forwarder.create_internal_topic(self._further_topics[SHARE_TOPIC], now)
 
     def _at_once(
         self,
@@ -264,7 +274,8 @@ class Groups:
 
     def next_deadline(self) -> Instant | None:
         waits = (led.partition.next_deadline() for led in self._logs.are_written())
-        wanted = (self._coordinator.next_deadline(), *waits, self._check_at if self._logs.by_key else None)
+        others = (self._coordinator.next_deadline(), self._persister.next_deadline())
+        wanted = (*others, *waits, self._check_at if self._logs.by_key else None)
         return min((at for at in wanted if at is not None), default=None)
 
     def poll(self, now: Instant, wall: WallClock) -> Effects:
@@ -282,6 +293,7 @@ class Groups:
             self._logs.begin_everywhere(lambda partition: retention.expire(partition, now, wall))
         if self.image.topics is not self._topics_seen:
             self._see_topics(now, wall)
+        out += self._guarded(lambda: self._persister.poll(now, wall))
         return [*self._taken(), *out]
 
     def _committed(self, led: Led[GroupPartition], now: Instant, wall: WallClock) -> Effects:
@@ -295,7 +307,23 @@ class Groups:
     def _gathered(self, partition: GroupPartition) -> Effects:
         """Answers to which it had the last part."""
         whole, partition.gathered = partition.gathered, []
+        wanted, partition.wanted = partition.wanted, []
+        for each in wanted:
+            begin_states(self._persister, self._coordinator, each)
         return [admin_requests.deletion_answer(each) for each in whole]
+
+    # Calls.
+
+    def owns_call(self, call_id: CallId) -> bool:
+        return self._persister.owns(call_id)
+
+    def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        self._persister.on_response(call_id, body, now)
+        return []
+
+    def on_failure(self, call_id: CallId, now: Instant) -> Effects:
+        self._persister.on_failure(call_id, now)
+        return []
 
     def _load(self, led: Led[GroupPartition], now: Instant, wall: WallClock) -> Effects:
         """Ask for the next bytes, or begin."""
@@ -325,7 +353,7 @@ class Groups:
         if gone:
             self._logs.begin_everywhere(lambda partition: retention.forget_topics(partition, gone, now, wall))
 
-    def _guarded(self, step: Callable[[], list[Respond]]) -> Effects:
+    def _guarded(self, step: Callable[[], Sequence[BrokerEffect]]) -> Effects:
         """What nobody has asked for costs no request and no node."""
         try:
             return [*step()]

@@ -226,6 +226,7 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.DESCRIBE_GROUPS: groups.describe_groups,
     ApiKey.DELETE_GROUPS: groups.delete_groups,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
+    ApiKey.SHARE_GROUP_HEARTBEAT: consumer_groups.heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions,
     ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets,

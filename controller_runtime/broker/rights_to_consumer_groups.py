@@ -1,14 +1,16 @@
-"""What the authorizer says of requests about groups of the consumer protocol: members need Read on the group, and
-Describe on every topic that they name; who looks needs Describe on the group and on all topics that it would be shown.
+"""What the authorizer says of requests about groups of the consumer and the share protocol: members need Read on the
+group, and Describe on every topic that they name; who looks needs Describe on the group and on all topics that it
+would be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final, NoReturn
 
 from controller_runtime.answers.rights.verdict import Judged, Judging, Refused
+from controller_runtime.coordinator import consumer_requests, share_requests
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authorization import Resource
 from controller_runtime.parts.pieces import InPieces
@@ -21,22 +23,29 @@ from controller_runtime.protocol.messages.consumer_group_describe_response impor
     DescribedGroup,
 )
 from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 
-_FEATURE: Final = "group.version"
 _GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _HIDDEN: Final = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def _is_enabled(judged: Judged) -> bool:
+_FEATURES: Final[Mapping[type[Message], str]] = {
+    ConsumerGroupHeartbeatRequest: consumer_requests.FEATURE,
+    ConsumerGroupDescribeRequest: consumer_requests.FEATURE,
+    ShareGroupHeartbeatRequest: share_requests.FEATURE,
+}
+
+
+def _is_enabled(judged: Judged, request: Message) -> bool:
     """If not, everybody is told that first."""
-    return judged.image.features.level(_FEATURE) >= 1
+    return judged.image.features.level(_FEATURES[type(request)]) >= 1
 
 
-def heartbeat(judged: Judged, request: ConsumerGroupHeartbeatRequest) -> Judging:
-    if not _is_enabled(judged):
+def heartbeat(judged: Judged, request: ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest) -> Judging:
+    if not _is_enabled(judged, request):
         return None
     if not judged.asking.may(Operation.READ, Resource.GROUP, request.group_id):
         return Refused(refusal(request, _GROUP_DENIED))
@@ -48,7 +57,7 @@ def heartbeat(judged: Judged, request: ConsumerGroupHeartbeatRequest) -> Judging
 
 
 def describe(judged: Judged, request: ConsumerGroupDescribeRequest) -> Judging:
-    if not _is_enabled(judged):
+    if not _is_enabled(judged, request):
         return None
     may = partial(judged.asking.may, Operation.DESCRIBE, Resource.GROUP)
     allowed: list[str] = []

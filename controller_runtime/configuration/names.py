@@ -89,6 +89,10 @@ group.initial.rebalance.delay.ms int 3000
 group.max.session.timeout.ms int 1800000
 group.max.size int 2147483647
 group.min.session.timeout.ms int 6000
+group.share.assignment.interval.ms int 1000
+group.share.heartbeat.interval.ms int 5000
+group.share.max.size int 200
+group.share.session.timeout.ms int 45000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null
 leader.imbalance.check.interval.seconds long 300

@@ -9,7 +9,8 @@ from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
 from controller_runtime.coordinator.consumer import records
 from controller_runtime.coordinator.coordinator import GroupCoordinator
-from controller_runtime.coordinator.group_partition import Gathering, GroupPartition, PartStored
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.log_waits import Gathering, PartStored
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetPlace, OffsetRecord
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
@@ -30,6 +31,7 @@ from controller_runtime.protocol.messages.list_groups_response import ListedGrou
 
 DEAD: Final = "Dead"
 CLASSIC: Final = "classic"
+SHARE: Final = "share"
 _FIRST_DESCRIBE_WITH_ERRORS: Final = 6
 """Before it a group that is not there is only dead."""
 Answering = InPieces[Respond, list[Respond]]
@@ -67,6 +69,14 @@ def list_groups(
                         group_id=consumers.group_id, protocol_type=CONSUMER, group_state=state, group_type=CONSUMER
                     )
                 )
+        for shared in list(partition.shares.by_id.values()):
+            yield None
+            if (not states or shared.state.lower() in states) and (not types or SHARE in types):
+                listed.append(
+                    ListedGroup(
+                        group_id=shared.group_id, protocol_type=SHARE, group_state=shared.state, group_type=SHARE
+                    )
+                )
     return [Respond(event.request_id, ListGroupsResponse(groups=tuple(listed)))]
 
 
@@ -90,7 +100,7 @@ def _described(groups: GroupCoordinator, group_id: str, version: int, request: D
     if group is None:
         if version < _FIRST_DESCRIBE_WITH_ERRORS:
             return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=bits)
-        is_other = group_id in found.consumers
+        is_other = group_id in found.consumers or group_id in found.shares.by_id
         words = f"Group {group_id} is not a classic group." if is_other else f"Group {group_id} not found."
         return DescribedGroup(
             group_id=group_id,
@@ -149,6 +159,9 @@ def _judge_deletion(partition: GroupPartition, group_id: str) -> ErrorCode:
     consumers = partition.consumers.get(group_id)
     if consumers is not None:
         return ErrorCode.NON_EMPTY_GROUP if consumers.members else ErrorCode.NONE
+    shared = partition.shares.by_id.get(group_id)
+    if shared is not None and shared.members:
+        return ErrorCode.NON_EMPTY_GROUP
     group = partition.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -12,7 +12,8 @@ from controller_runtime.coordinator.consumer.refusal import Refused
 from controller_runtime.coordinator.consumer.subscribing import resolved_now
 from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.coordinator.coordinator import GroupCoordinator
-from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.membership_requests import host_of
 from controller_runtime.coordinator.migration import upgraded
 from controller_runtime.coordinator.offsets_records import GroupRecord
@@ -87,6 +88,8 @@ def _group_of(
     group, other = partition.consumers.get(group_id), partition.groups.get(group_id)
     if group is not None:
         return group, [], None
+    if group_id in partition.shares.by_id:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, _unlike(group_id))
     if request.member_epoch != JOINING:
         words = _unlike(group_id) if other else f"Consumer group {group_id} not found."
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, words)
@@ -112,7 +115,8 @@ def _leave(
     group_id = request.group_id
     group = partition.consumers.get(group_id)
     if group is None:
-        words = _unlike(group_id) if group_id in partition.groups else f"Group {group_id} not found."
+        is_there = group_id in partition.groups or group_id in partition.shares.by_id
+        words = _unlike(group_id) if is_there else f"Group {group_id} not found."
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, words)
     member = departures.leaver(group, request)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:

@@ -71,6 +71,7 @@ class GroupCoordinator:
     def see_topics(self, names: Collection[str]) -> None:
         """These were made, deleted or changed: groups that read them look at them with the next heartbeat."""
         for partition in self.partitions.values():
+            partition.shares.see_topics(names)
             for group in partition.consumers.values():
                 group.is_stale = group.is_stale or any(map(group.reads, names))
 

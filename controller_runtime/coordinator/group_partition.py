@@ -14,7 +14,7 @@ from typing import Any, Final, assert_never
 from controller_runtime.coordinator import classic_requests as classic
 from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_rebalance import prepare
-from controller_runtime.coordinator.classic_values import GroupEffect, Store, Stored, Timer, TimerKind
+from controller_runtime.coordinator.classic_values import GroupEffect, Store, Timer, TimerKind
 from controller_runtime.coordinator.committed_offsets import CommittedOffsets
 from controller_runtime.coordinator.consumer import departures, targets
 from controller_runtime.coordinator.consumer.group import ConsumerGroup
@@ -24,83 +24,26 @@ from controller_runtime.coordinator.consumer.record_shapes import EpochKey
 from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.log_waits import Answer, Gathering, GroupStored, PartStored, Then, Waiting, told_of
 from controller_runtime.coordinator.member_exits import gone
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetRecord, batch_of
 from controller_runtime.coordinator.ports import OffsetsTopic
+from controller_runtime.coordinator.share import heartbeats as sharing
+from controller_runtime.coordinator.share.group import ShareGroups
+from controller_runtime.coordinator.share.records import ShareGroupRecord
+from controller_runtime.coordinator.share.values import ShareChange, ShareWorld, StatesWanted
 from controller_runtime.coordinator.timers import Timers
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
-from controller_runtime.parts.events import RequestId
 from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
 
 Responds = list[Respond]
 
-_CODES: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""What a client is told of an error of the log."""
 _AGAIN_S: Final = 1.0
 """Until a member that is late is looked at again, when the log has not taken that it is gone."""
-
-
-def told_of(error: ErrorCode) -> ErrorCode:
-    return _CODES.get(error, error)
-
-
-@dataclass(slots=True)
-class Gathering:
-    """An answer whose parts are written by several partitions."""
-
-    request_id: RequestId
-    names: list[str]
-    codes: list[ErrorCode]
-    open: int = 0
-    is_whole: bool = False
-    """All parts were asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """To `request`, when what it asked for is committed."""
-
-    request_id: RequestId
-    request: Message
-    body: Message
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStored:
-    group_id: str
-    stored: Stored
-
-
-@dataclass(frozen=True, slots=True)
-class PartStored:
-    gathering: Gathering
-    place: int
-
-
-Then = Answer | GroupStored | PartStored
-"""Who is told what became of a write."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    end_offset: int
-    deadline: Instant
-    then: Then
 
 
 @dataclass(slots=True)
@@ -116,6 +59,8 @@ class GroupPartition:
     """Of the classic protocol, and those that only commit."""
     consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     """Of the consumer protocol: a group is here or there."""
+    shares: ShareGroups = field(default_factory=ShareGroups)
+    """Of the share protocol."""
     offsets: CommittedOffsets = field(default_factory=CommittedOffsets)
     end_offset: int = 0
     """Of what was written here."""
@@ -130,7 +75,9 @@ class GroupPartition:
     """What takes long, to be done in pieces."""
     gathered: list[Gathering] = field(default_factory=list)
     """Whose last part is there."""
-    _waiting: deque[_Waiting] = field(default_factory=deque)
+    wanted: list[StatesWanted] = field(default_factory=list)
+    """Of the share coordinator."""
+    _waiting: deque[Waiting] = field(default_factory=deque)
 
     # From the log.
 
@@ -140,6 +87,8 @@ class GroupPartition:
             self.offsets.replay(record, at)
         elif isinstance(record, ConsumerRecord):
             self._replay_consumer(record)
+        elif isinstance(record, ShareGroupRecord):
+            self.shares.replay(record)
         elif record.value is None:
             self.groups.pop(record.group_id, None)
         else:
@@ -157,6 +106,8 @@ class GroupPartition:
             out += self.perform(group, classic.begin(group, now, wall), now, wall)
         for consumers in self.consumers.values():
             self._set_clocks(departures.begun(consumers, self.world(wall)), now)
+        for shared in self.shares.by_id.values():
+            self._set_clocks(sharing.begun(shared, self.share_world(wall)), now)
         return out
 
     def _replay_consumer(self, record: ConsumerRecord) -> None:
@@ -181,6 +132,9 @@ class GroupPartition:
             version=topic.version,
             topics_made_at=topic.topics_made_at,
         )
+
+    def share_world(self, wall: WallClock) -> ShareWorld:
+        return ShareWorld(self.topic.image, self.settings.share, self.hashes, wall)
 
     def group_of(self, group_id: str) -> ClassicGroup:
         """It is made if it is not there: a simple group, until somebody joins."""
@@ -234,6 +188,8 @@ class GroupPartition:
                 self.offsets.replay(record, first + place, end_offset=found)
             elif isinstance(record, ConsumerRecord):
                 self._replay_consumer(record)
+            elif isinstance(record, ShareGroupRecord):
+                self.shares.replay(record, wall)
         return ErrorCode.NONE
 
     def act(self, change: Change, now: Instant, wall: WallClock, before: Sequence[GroupRecord] = ()) -> ErrorCode:
@@ -253,6 +209,17 @@ class GroupPartition:
         if group is not None and change.wants_target:
             group.is_assigning = True
             self.works.append(self._retarget(group, now, wall))
+        return ErrorCode.NONE
+
+    def act_shared(self, change: ShareChange, now: Instant, wall: WallClock) -> ErrorCode:
+        """What was decided for a share group, or why the log does not take it; then nothing has changed."""
+        error = self.append(change.records, wall) if change.records else ErrorCode.NONE
+        if error:
+            return error
+        group = self.shares.by_id.get(change.group_id)
+        if group is not None and change.has_seen_topics:
+            group.is_stale = False
+        self._set_clocks(change, now)
         return ErrorCode.NONE
 
     def _retarget(self, group: ConsumerGroup, now: Instant, wall: WallClock) -> InPieces[Respond, None]:
@@ -287,7 +254,7 @@ class GroupPartition:
         written = GroupRecord(group.group_id, becomes.written(becomes.assignments()))
         return self.become_classic(becomes, [*change.records, written], now, wall, rebalances=True)
 
-    def _set_clocks(self, change: Change, now: Instant) -> None:
+    def _set_clocks(self, change: Change | ShareChange, now: Instant) -> None:
         for clock in change.clocks:
             timer = Timer(TimerKind(clock.kind), change.group_id, clock.member_id)
             if clock.delay_ms is None:
@@ -320,7 +287,7 @@ class GroupPartition:
         """For all that was written until now."""
         if then is not None:
             deadline = Instant(now + self.settings.commit_timeout_ms / 1000)
-            self._waiting.append(_Waiting(self.end_offset, deadline, then))
+            self._waiting.append(Waiting(self.end_offset, deadline, then))
         return []
 
     def committed_to(self, high_watermark: int, now: Instant, wall: WallClock) -> Responds:
@@ -348,6 +315,10 @@ class GroupPartition:
                 if gathering.open == 0 and gathering.is_whole:
                     self.gathered.append(gathering)
                 return []
+            case StatesWanted():
+                if not told:
+                    self.wanted.append(then)
+                return []
             case _ as unknown:
                 assert_never(unknown)
 
@@ -373,12 +344,21 @@ class GroupPartition:
         group = self.groups.get(timer.group_id)
         if group is not None:
             return self.perform(group, classic.on_timer(group, timer, now, wall), now, wall)
+        if timer.group_id in self.shares.by_id:
+            return self._on_late_sharer(timer, now, wall)
         consumers = self.consumers.get(timer.group_id)
         late = None if consumers is None else departures.is_late(consumers, timer.member_id, timer.kind)
         if consumers is not None and late is not None:
             found = self.exit(consumers, [late], now, wall)
             if not isinstance(found, ErrorCode):
                 return found
+            self.timers.schedule(timer, Instant(now + _AGAIN_S))  # Once more, when the log takes it.
+        return []
+
+    def _on_late_sharer(self, timer: Timer, now: Instant, wall: WallClock) -> Responds:
+        group = self.shares.by_id[timer.group_id]
+        late = group.members.get(timer.member_id)
+        if late is not None and self.act_shared(sharing.gone(group, late, self.share_world(wall)), now, wall):
             self.timers.schedule(timer, Instant(now + _AGAIN_S))  # Once more, when the log takes it.
         return []
 
@@ -393,4 +373,6 @@ class GroupPartition:
             out += [each for each in group.dismiss_all(ErrorCode.NOT_COORDINATOR) if isinstance(each, Respond)]
         for consumers in self.consumers.values():
             self._set_clocks(departures.stopped(consumers), now)
+        for shared in self.shares.by_id.values():
+            self._set_clocks(sharing.stopped(shared), now)
         return out

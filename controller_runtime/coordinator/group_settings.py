@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller_runtime.coordinator.consumer.settings import ConsumerSettings
+from controller_runtime.coordinator.share.settings import ShareGroupSettings
 from controller_runtime.metadata.config_values import ConfigType, integer
 from controller_runtime.values import dataclass, field
 
@@ -25,6 +26,7 @@ class GroupSettings:
     topic_codec: int = 0
     load_buffer_bytes: int = 5_242_880
     consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
+    share: ShareGroupSettings = field(default_factory=ShareGroupSettings)
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> GroupSettings:
@@ -52,4 +54,5 @@ class GroupSettings:
             topic_codec=number("offsets.topic.compression.codec", default.topic_codec),
             load_buffer_bytes=number("offsets.load.buffer.size", default.load_buffer_bytes),
             consumer=ConsumerSettings.of(configs),
+            share=ShareGroupSettings.of(configs),
         )

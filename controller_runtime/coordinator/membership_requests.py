@@ -12,7 +12,8 @@ from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.consumer.refusal import Refused
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_answers import heartbeat, join_refused, sync_refused
-from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import GroupRecord
 from controller_runtime.identifiers import Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
@@ -47,6 +48,8 @@ def join_group(
     if consumers is not None and consumers.members:
         joining = replace(_joining(event, request, asked, uuid := groups.new_uuid()), new_member_id=str(uuid))
         return _join_consumers(found, consumers, event.request_id, request, joining, now=now, wall=wall)
+    if request.group_id in found.shares.by_id:
+        return [join_refused(asked, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")]
     is_new = request.group_id not in found.groups
     if is_new and request.member_id:
         return [join_refused(asked, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)]

@@ -15,7 +15,8 @@ from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
 from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.coordinator import GroupCoordinator
-from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace, OffsetRecord
 from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.metadata.topics import TopicImage
@@ -107,6 +108,8 @@ def _commit_some(
     found = groups.find(request.group_id)
     if isinstance(found, ErrorCode):
         return found
+    if request.group_id in found.shares.by_id:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     consumers = found.consumers.get(request.group_id)
     if consumers is None:
         error = _judge_group(found, request, version)

@@ -25,6 +25,7 @@ KEYS: Final = (
     ApiKey.DELETE_GROUPS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
 )
 """Requests that are answered by it."""
 

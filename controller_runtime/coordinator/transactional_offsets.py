@@ -12,7 +12,8 @@ from typing import Any, Final
 from controller_runtime.coordinator import classic_requests as classic
 from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.coordinator import GroupCoordinator
-from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace, OffsetRecord
 from controller_runtime.identifiers import ZERO_UUID, Instant, WallClock
 from controller_runtime.parts.effects import Respond
@@ -116,6 +117,8 @@ def _written(
 def _judge(partition: GroupPartition, request: TxnOffsetCommitRequest, records: list[OffsetRecord]) -> ErrorCode:
     group, generation, member_id = partition.groups.get(request.group_id), request.generation_id, request.member_id
     consumers = partition.consumers.get(request.group_id)
+    if request.group_id in partition.shares.by_id:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if consumers is not None:
         return _judge_member(consumers, request, records)
     if group is None:

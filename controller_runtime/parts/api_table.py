@@ -285,6 +285,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.UNREGISTER_BROKER: _forwarded(ApiKey.UNREGISTER_BROKER),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
     ApiKey.DESCRIBE_TRANSACTIONS: Row(
         (need(_DESCRIBE_TRANSACTION),),
         in_pieces=True,

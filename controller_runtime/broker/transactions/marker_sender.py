@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from controller_runtime.broker.effects import BrokerEffect
-from controller_runtime.broker.transactions.peers import Peers
+from controller_runtime.broker.peers import Peers
 from controller_runtime.coordinator.transactions.partition import SendMarkers, TransactionPartition
 from controller_runtime.coordinator.transactions.states import PREPARED, Place, State, TransactionalId
 from controller_runtime.identifiers import Instant, NodeId

@@ -13,7 +13,7 @@ from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.sequences import Verification, has_open_transaction
 from controller_runtime.broker.transactions.verification import Question, Verifier, translated
 from controller_runtime.coordinator.coordinator import partition_for
-from controller_runtime.coordinator.group_partition import told_of
+from controller_runtime.coordinator.log_waits import told_of
 from controller_runtime.coordinator.ports import TOPIC
 from controller_runtime.coordinator.transactions.states import Place
 from controller_runtime.identifiers import Instant, PartitionId, WallClock

@@ -8,12 +8,12 @@ from typing import Any, assert_never
 from controller_runtime.broker.effects import BrokerEffect, RecordsRead, WorkId
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects, Handler, LongAnswers
+from controller_runtime.broker.peers import Peers
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.transactions.local_requests import LocalRequests, is_local
 from controller_runtime.broker.transactions.marker_sender import MarkerSender
 from controller_runtime.broker.transactions.marker_writes import MarkerWrites, OffsetsMarker
 from controller_runtime.broker.transactions.offsets import VerifiedOffsets, WriteOffsets
-from controller_runtime.broker.transactions.peers import Peers
 from controller_runtime.broker.transactions.producers import describe_producers
 from controller_runtime.broker.transactions.state_log import StateLog
 from controller_runtime.broker.transactions.verification import Verifier

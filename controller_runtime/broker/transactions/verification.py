@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from controller_runtime.broker.effects import BrokerEffect
-from controller_runtime.broker.transactions.peers import Peers
+from controller_runtime.broker.peers import Peers
 from controller_runtime.coordinator.coordinator import partition_for
 from controller_runtime.coordinator.transactions.ports import TOPIC
 from controller_runtime.coordinator.transactions.states import Place

@@ -65,10 +65,10 @@ def judge_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
     """What is wrong with it, whatever the group is. Raises Refused."""
     epoch = request.member_epoch
     if version >= 1 or epoch > 0 or epoch == LEAVING:
-        _judge_text(request.member_id, "MemberId can't be empty.")
-    _judge_text(request.group_id, "GroupId can't be empty.")
-    _judge_text(request.instance_id, "InstanceId can't be empty.")
-    _judge_text(request.rack_id, "RackId can't be empty.")
+        judge_text(request.member_id, "MemberId can't be empty.")
+    judge_text(request.group_id, "GroupId can't be empty.")
+    judge_text(request.instance_id, "InstanceId can't be empty.")
+    judge_text(request.rack_id, "RackId can't be empty.")
     if epoch == JOINING:
         if request.rebalance_timeout_ms == -1:
             _refuse("RebalanceTimeoutMs must be provided in first request.")
@@ -88,7 +88,7 @@ def judge_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
         raise Refused(ErrorCode.UNSUPPORTED_ASSIGNOR, words)
 
 
-def _judge_text(text: str | None, words: str) -> None:
+def judge_text(text: str | None, words: str) -> None:
     if text is not None and not text.strip(_JAVA_SPACE):
         _refuse(words)
 

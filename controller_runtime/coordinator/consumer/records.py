@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 from controller_runtime.coordinator.consumer.members import ClassicSide, ConsumerMember, MemberState, Owned, Target
@@ -33,25 +32,23 @@ from controller_runtime.coordinator.consumer.record_shapes import (
     TargetPartition,
     TargetValue,
 )
+from controller_runtime.coordinator.record_kinds import RecordKinds
 from controller_runtime.identifiers import Uuid
-from controller_runtime.protocol.codec import decode_prefix, encode
 from controller_runtime.values import dataclass
 
-_SHORT: Final = struct.Struct(">h")
 Key = EpochKey | OldMetadataKey | MemberKey | TargetEpochKey | TargetKey | CurrentKey | PatternKey
 Value = EpochValue | OldMetadataValue | MemberValue | TargetEpochValue | TargetValue | CurrentValue | PatternValue
-_SHAPES: Final[dict[int, tuple[type[Key], type[Value]]]] = {
-    3: (EpochKey, EpochValue),
-    4: (OldMetadataKey, OldMetadataValue),
-    5: (MemberKey, MemberValue),
-    6: (TargetEpochKey, TargetEpochValue),
-    7: (TargetKey, TargetValue),
-    8: (CurrentKey, CurrentValue),
-    16: (PatternKey, PatternValue),
-}
-_TYPES: Final = {shape: kind for kind, (shape, _) in _SHAPES.items()}
-_VERSION: Final = 0
-"""Of all these values."""
+_KINDS: Final = RecordKinds(
+    {
+        3: (EpochKey, EpochValue),
+        4: (OldMetadataKey, OldMetadataValue),
+        5: (MemberKey, MemberValue),
+        6: (TargetEpochKey, TargetEpochValue),
+        7: (TargetKey, TargetValue),
+        8: (CurrentKey, CurrentValue),
+        16: (PatternKey, PatternValue),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +63,17 @@ class ConsumerRecord:
 
 
 def key_of(record: ConsumerRecord) -> bytes:
-    return _SHORT.pack(_TYPES[type(record.key)]) + encode(record.key, _VERSION)
+    return _KINDS.key_of(record.key)
 
 
 def value_of(record: ConsumerRecord) -> bytes | None:
-    return None if record.value is None else _SHORT.pack(_VERSION) + encode(record.value, _VERSION)
+    return _KINDS.value_of(record.value)
 
 
 def read(kind: int, key: bytes, value: bytes | None) -> ConsumerRecord | None:
     """None: it is of another kind. Raises ProtocolError, struct.error, and ValueError for an unknown version."""
-    shapes = _SHAPES.get(kind)
-    if shapes is None:
-        return None
-    named = decode_prefix(shapes[0], key, _VERSION, _SHORT.size)[0]
-    if value is None:
-        return ConsumerRecord(named, None)
-    version: int = _SHORT.unpack_from(value)[0]
-    if version != _VERSION:
-        raise ValueError(f"its value has the unknown version {version}")
-    return ConsumerRecord(named, decode_prefix(shapes[1], value, version, _SHORT.size)[0])
+    found = _KINDS.read(kind, key, value)
+    return None if found is None else ConsumerRecord(*found)
 
 
 # What is written.

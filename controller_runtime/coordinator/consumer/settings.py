@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from controller_runtime.metadata.config_values import ConfigType, integer
 from controller_runtime.values import dataclass
@@ -67,6 +67,17 @@ class ConsumerSettings:
         )
 
 
+class Paced(Protocol):
+    """What a coordinator's file says of all groups of a kind."""
+
+    @property
+    def session_timeout_ms(self) -> int: ...
+    @property
+    def heartbeat_interval_ms(self) -> int: ...
+    @property
+    def assignment_interval_ms(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Of one group: what it sets for itself goes before what its coordinator's file says."""
@@ -76,13 +87,13 @@ class Pace:
     assignment_interval_ms: int
 
     @classmethod
-    def of(cls, settings: ConsumerSettings, configs: Mapping[str, str]) -> Pace:
-        """`configs`: of the group."""
+    def of(cls, settings: Paced, configs: Mapping[str, str], kind: str = _PROTOCOL) -> Pace:
+        """`configs`: of the group. `kind`: what their names begin with."""
         if not configs:
             return cls(settings.session_timeout_ms, settings.heartbeat_interval_ms, settings.assignment_interval_ms)
 
         def number(name: str, otherwise: int) -> int:
-            found = integer(configs.get(f"consumer.{name}"))
+            found = integer(configs.get(f"{kind}.{name}"))
             return otherwise if found is None else found
 
         return cls(

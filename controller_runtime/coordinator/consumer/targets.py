@@ -15,7 +15,7 @@ from controller_runtime.coordinator.consumer.group import NO_TARGET, ConsumerGro
 from controller_runtime.coordinator.consumer.members import ConsumerMember, Target
 from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.coordinator.consumer.values import Change, World
-from controller_runtime.identifiers import Uuid
+from controller_runtime.identifiers import Uuid, WallClock
 
 MOST_AT_ONCE: Final = 4_000
 """Members and partitions: some milliseconds of work. The target of a larger group is computed off the request."""
@@ -35,8 +35,12 @@ def members_with(group: ConsumerGroup, member: ConsumerMember) -> dict[str, Cons
 def is_due(group: ConsumerGroup, epoch: int, world: World) -> bool:
     if group.target_epoch >= epoch:
         return False
-    interval = world.pace(group.group_id).assignment_interval_ms
-    return not group.target_timestamp or not interval or world.wall >= group.target_timestamp + interval
+    return may_compute(group.target_timestamp, world.pace(group.group_id).assignment_interval_ms, world.wall)
+
+
+def may_compute(before: int, interval_ms: int, wall: WallClock) -> bool:
+    """`before`: when that was done last, 0 if nobody knows."""
+    return not before or not interval_ms or wall >= before + interval_ms
 
 
 def preferred_assignor(members: Iterable[ConsumerMember], default: str) -> str:

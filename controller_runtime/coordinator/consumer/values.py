@@ -29,8 +29,13 @@ class World:
 
     def ids_of(self, names: frozenset[str]) -> frozenset[Uuid]:
         """Of those that are there."""
-        found = (self.image.topics.named(name) for name in names)
-        return frozenset(topic.id for topic in found if topic is not None)
+        return ids_of(names, self.image)
+
+
+def ids_of(names: frozenset[str], image: MetadataImage) -> frozenset[Uuid]:
+    """Of topics that are there."""
+    found = (image.topics.named(name) for name in names)
+    return frozenset(topic.id for topic in found if topic is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from controller_runtime.coordinator.group_partition import told_of
+from controller_runtime.coordinator.log_waits import told_of
 from controller_runtime.coordinator.share_state.ports import ShareStateTopic
 from controller_runtime.coordinator.share_state.records import ShareRecord, batch_of
 from controller_runtime.coordinator.share_state.settings import ShareStateSettings

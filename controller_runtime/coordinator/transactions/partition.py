@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from controller_runtime.coordinator.group_partition import told_of
+from controller_runtime.coordinator.log_waits import told_of
 from controller_runtime.coordinator.transactions import states
 from controller_runtime.coordinator.transactions.ports import FEATURE, StateTopic
 from controller_runtime.coordinator.transactions.records import TransactionRecord, batch_of

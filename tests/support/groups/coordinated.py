@@ -18,6 +18,7 @@ from controller_runtime.coordinator import (
     membership_requests,
     offset_fetch,
     offset_requests,
+    share_requests,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator, partition_for
 from controller_runtime.coordinator.group_partition import GroupPartition
@@ -51,6 +52,7 @@ from controller_runtime.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
+from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import decode_batches, restamp
@@ -69,6 +71,7 @@ _HANDLERS: dict[type[Message], Any] = {
     DeleteGroupsRequest: admin_requests.delete_groups,
     ConsumerGroupHeartbeatRequest: consumer_requests.beat,
     ConsumerGroupDescribeRequest: consumer_describing.describe_consumer_groups,
+    ShareGroupHeartbeatRequest: share_requests.beat,
 }
 READ = "orders"
 """A topic of eight partitions."""

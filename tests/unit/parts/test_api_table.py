@@ -88,6 +88,7 @@ KAFKA: Final = {
         "DeleteShareGroupState": "ClusterAction on Cluster",
         "ReadShareGroupStateSummary": "ClusterAction on Cluster",
         "ConsumerGroupHeartbeat": "Read on Group; topics: Describe on Topic",
+        "ShareGroupHeartbeat": "Read on Group; topics: Describe on Topic",
         "ConsumerGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ListConfigResources": "DescribeConfigs on Cluster",
         "DescribeDelegationToken": "of another owner, who did not name him as renewer: Describe on DelegationToken or "

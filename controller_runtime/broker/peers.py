@@ -1,4 +1,4 @@
-"""Calls from one broker to another, or to itself, in the service of transactions."""
+"""Calls from one broker to another, or to itself, in the service of a coordinator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Peers:
         calls: CallIds,
         listener: str,
         image: Callable[[], MetadataImage],
-        to_itself: ToItself,
+        to_itself: ToItself | None = None,
     ) -> None:
-        """`listener`: at which brokers speak with each other. `to_itself`: a request to
-        this broker, and who gets its answer.
+        """`listener`: at which brokers speak with each other. `to_itself`: a request to this broker, and who gets its
+        answer; None: it calls itself as it calls others.
         """
         self._node_id = node_id
         self._calls = calls
@@ -41,14 +41,14 @@ class Peers:
         """Its number, which the answer brings back, and what is to be done. No number: this broker asks itself, and
         `answered` gets the answer. None: the other one cannot be reached now.
         """
-        if node == self._node_id:
+        if node == self._node_id and self._to_itself is not None:
             return None, self._to_itself(body, lambda answer: _drop(answered(answer)))
         broker = self._image().cluster.brokers.get(node)
         listener = None if broker is None else broker.listeners.get(self._listener)
         if listener is None:
             return None
         call_id = self._calls.next()
-        return call_id, [Call(call_id, f"{channel}-{node}", listener.endpoint, body, _TIMEOUT_MS)]
+        return call_id, [Call(call_id, f"{channel}-{node}", listener.endpoint, body, _TIMEOUT_MS, at_broker=True)]
 
 
 def _drop(_: object) -> None:
