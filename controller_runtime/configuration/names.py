@@ -361,6 +361,7 @@ ONLY_AT_START: Final = {
     "config.providers": "providers are named by the file, at start",
     "connections.max.reauth.ms": "how long sessions last is taken from the file, at start",
     "group.consumer.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
+    "group.share.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
     "allow.everyone.if.no.acl.found": "the authorizer is configured by the file, at start",
     "listener.security.protocol.map": "listeners open at start, as the file says",
     "listeners": "listeners open at start, as the file says",

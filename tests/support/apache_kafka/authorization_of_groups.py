@@ -142,6 +142,13 @@ NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         for group in GROUPS
         for names in (None, (THERE,), TOPICS)
     },
+    ApiKey.SHARE_GROUP_HEARTBEAT: {
+        f"{group}, {len(names or ())} topics": same(
+            "ShareGroupHeartbeatRequest", group_id=group, member_id="a", member_epoch=7, subscribed_topic_names=names
+        )
+        for group in GROUPS
+        for names in (None, (THERE,), TOPICS)
+    },
     ApiKey.CONSUMER_GROUP_DESCRIBE: {
         "both": same("ConsumerGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)
     },
