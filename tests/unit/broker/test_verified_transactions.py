@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller_runtime.broker.transactions.peers import Peers
+from controller_runtime.broker.peers import Peers
 from controller_runtime.broker.transactions.verification import Question, Verifier, translated
 from controller_runtime.coordinator.transactions.ports import TOPIC
 from controller_runtime.coordinator.transactions.states import Place

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from controller_runtime.broker.peers import Peers
 from controller_runtime.broker.transactions.marker_sender import MarkerSender
-from controller_runtime.broker.transactions.peers import Peers
 from controller_runtime.coordinator.transactions import states
 from controller_runtime.coordinator.transactions.ending import abort_fenced, end_transaction
 from controller_runtime.coordinator.transactions.partition import SendMarkers, TransactionPartition
