@@ -6,6 +6,9 @@ what they should be are: the partition is not served then, as in Kafka.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.offsets_records import BadGroupRecord, OffsetRecord, read
 from controller_runtime.parts.effects import Respond
@@ -13,9 +16,29 @@ from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.control_records import ControlType, decode_control
 from controller_runtime.protocol.record_batch import RecordBatch, decode_batches
 
+Take = Callable[[int, "bytes | None", "bytes | None"], None]
+"""Gets the offset, key and value of a record."""
+
 
 class Unreadable(Exception):
     """Something in the log is no record of a coordinator."""
+
+
+def replay_records(data: bytes, next_offset: int, take: Take) -> InPieces[Any, int]:
+    """Each record from `next_offset` on, but those of control batches; where they end. Raises what `take` raises, and
+    ProtocolError.
+    """
+    for batch in decode_batches(data):
+        yield None
+        header = batch.header
+        if header.next_offset <= next_offset:
+            continue
+        for record in () if header.is_control else batch.records:
+            if record.offset >= next_offset:
+                take(record.offset, record.key, record.value)
+                yield None
+        next_offset = header.next_offset
+    return next_offset
 
 
 def replay(partition: GroupPartition, data: bytes, next_offset: int) -> InPieces[Respond, int]:

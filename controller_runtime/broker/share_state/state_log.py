@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller_runtime.broker.append_rules import BatchRefusal
+from controller_runtime.broker.coordinator_log import CoordinatorLog
 from controller_runtime.broker.effects import (
-    AppendRecords,
-    BrokerEffect,
     DeleteBefore,
-    ReadRecords,
     RecordsRead,
-    WorkId,
 )
-from controller_runtime.broker.leader import Appended
-from controller_runtime.broker.led_logs import GivenUp, Led, LedLogs
+from controller_runtime.broker.led_logs import GivenUp, Led
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.coordinator.share_state import loading, upkeep
 from controller_runtime.coordinator.share_state.coordinator import ShareCoordinator
@@ -29,82 +24,48 @@ from controller_runtime.identifiers import Instant, PartitionId, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.api_keys import ApiKey
-from controller_runtime.protocol.errors import ErrorCode
 
 _FEATURE: Final = "share.version"
 _OWN_READS: Final = -(1 << 41)
 """Reads of this coordinator have numbers below: those of groups and transactions are nearer to zero."""
 
 
-class ShareStateLog:
+class ShareStateLog(CoordinatorLog[SharePartition]):
     """Implements `coordinator.share_state.ports.ShareStateTopic`."""
 
     def __init__(
         self, partitions: LocalPartitions, settings: ShareStateSettings, faults: FailedRequests, now: Instant
     ) -> None:
-        self._partitions = partitions
+        super().__init__(partitions, TOPIC, _OWN_READS, settings.load_buffer_bytes, loading.replay)
         self._settings = settings
         self.coordinator: Final = ShareCoordinator(settings, self)
         self._faults = faults
-        self._logs: Final[LedLogs[SharePartition]] = LedLogs(_OWN_READS, settings.load_buffer_bytes, loading.replay)
-        self._out: list[BrokerEffect] = []
         self._topics_seen = MetadataImage.empty().topics
         self._prune_at = Instant(now + settings.prune_interval_ms / 1000)
         self._cold_at = Instant(now + settings.cold_interval_ms / 1000)
 
-    # Implements ShareStateTopic.
-
-    @property
-    def image(self) -> MetadataImage:
-        return self._partitions.image
-
-    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
-        led = self._logs.by_index.get(index)
-        leader = None if led is None else self._partitions.led(led.key)
-        if led is None or leader is None or leader is not led.leader or leader.epoch != led.epoch:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if self._partitions.has_too_few(leader):
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        match leader.append(batch, self._partitions.rules(TOPIC), wall, from_client=False):
-            case BatchRefusal() as refused:
-                return refused.error
-            case Appended(_, end_offset, data):
-                self._out.append(AppendRecords(led.key, end_offset, data))
-                self._logs.written.add(led.key)
-                return end_offset
-
     def begin_at(self, index: int, offset: int) -> None:
         """Cut off what lies before, if it is still led here."""
         led = self._logs.by_index.get(index)
-        leader = None if led is None else self._partitions.led(led.key)
-        if led is None or leader is None or leader is not led.leader:
+        leader = None if led is None else self._led_still(led)
+        if leader is None:
             return
         log = leader.log
         if log.start_offset < offset <= min(log.high_watermark, log.written_offset):
             log.begin_at(offset)
             self._out.append(DeleteBefore(log.key, offset))
 
-    def taken(self) -> list[BrokerEffect]:
-        """What was appended since this was asked last."""
-        out, self._out = self._out, []
-        return out
-
     # What happens to the partitions.
 
     def on_changed(self, key: PartitionId) -> Effects:
         """Perhaps it is led here now, or not any more, or in another epoch: then it is loaded anew."""
-        led, leader = self._logs.by_key.get(key), self._partitions.led(key)
         out: Effects = []
-        if led is not None and (leader is not led.leader or leader.epoch != led.epoch):
-            self._logs.resign(key)
+        if self._has_left(key):
             out += self.coordinator.resign(key.index)
             out.append(Say("info", f"{TOPIC}-{key.index} is coordinated anew, here or elsewhere"))
-        if leader is not None and key not in self._logs.by_key and leader.log.topic == TOPIC:
+        if (leader := self._to_lead(key)) is not None:
             self._logs.lead(key, leader, self.coordinator.lead(key.index))
         return out
-
-    def owns(self, work_id: WorkId) -> bool:
-        return work_id < _OWN_READS
 
     def on_read(self, event: RecordsRead) -> Effects:
         return self._given_up(self._logs.on_read(event))
@@ -114,14 +75,9 @@ class ShareStateLog:
             return []
         if found.error is not None:
             self._out.append(self._faults.count(ApiKey.WRITE_SHARE_GROUP_STATE, "replayed", found.error))
-        what = f"mend {TOPIC}-{found.led.key.index} or delete its records"
-        return [Say("error", f"{what}: its share groups are not served: {found.why}")]
+        return [Say("error", self._mended_how(found, "share groups"))]
 
     # Time.
-
-    @property
-    def has_more_to_do(self) -> bool:
-        return self._logs.has_more_to_do
 
     def next_deadline(self) -> Instant | None:
         waits = [led.partition.next_deadline() for led in self._logs.are_written()]
@@ -171,15 +127,10 @@ class ShareStateLog:
 
     def _load(self, led: Led[SharePartition]) -> Effects:
         """Ask for the next bytes, or begin."""
-        match self._logs.load(led):
-            case True:
-                led.partition.is_loaded = True
-                led.partition.end_offset = led.leader.log.end_offset
-                self._logs.written.add(led.key)  # The end may not be committed yet.
-                words = f"coordinates {TOPIC}-{led.key.index}: {len(led.partition.entries)} share partitions"
-                return [Say("info", words)]
-            case ReadRecords() as read:
-                self._out.append(read)
-            case False:
-                pass
-        return []
+        if not self._is_read(led):
+            return []
+        led.partition.is_loaded = True
+        led.partition.end_offset = led.leader.log.end_offset
+        self._logs.written.add(led.key)  # The end may not be committed yet.
+        words = f"coordinates {TOPIC}-{led.key.index}: {len(led.partition.entries)} share partitions"
+        return [Say("info", words)]
