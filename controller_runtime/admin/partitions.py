@@ -160,6 +160,7 @@ async def describe_log_dirs(
                 for topic in one.topics
                 for each in topic.partitions
             },
+            one.usable_bytes,
         )
         for one in found.results
     )

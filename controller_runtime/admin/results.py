@@ -167,3 +167,5 @@ class LogDirDescription:
     path: str
     error: ApiError | None
     replicas: Mapping[tuple[str, int], ReplicaOnDisk]
+    usable_bytes: int = -1
+    """-1: it does not say."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kraft_operator.credentials import CredentialAction, EnterStage, written_by
 from kraft_operator.ledger import JournaledStep, Ledger
+from kraft_operator.removals import EmptyDirectory, RemovalAction, about
 from kraft_operator.users import UserAction
 from storage_guard.formats import Grant
 
@@ -96,9 +97,7 @@ class RetainVolume:
 
 @dataclass(frozen=True, slots=True)
 class MakeClaim:
-    """Make a claim anew on the volume that an earlier claim of this name left: nobody else can bind it, and it can bind
-    no other.
-    """
+    """Make a claim anew on the volume that an earlier claim of this name left: it can bind no other, nobody else it."""
 
     claim: str
     old_uid: str
@@ -109,9 +108,7 @@ class MakeClaim:
 
 @dataclass(frozen=True, slots=True)
 class OrphanSet:
-    """Delete a StatefulSet and leave its pod running: the claim template cannot be changed, and the set made anew
-    adopts the pod.
-    """
+    """Delete a StatefulSet without its pod: the claim template cannot be changed, the set made anew adopts the pod."""
 
     name: str
     uid: str
@@ -148,9 +145,7 @@ class UnregisterBroker:
 
 @dataclass(frozen=True, slots=True)
 class MoveReplicas:
-    """Ask for other replicas of these partitions, so that a broker may go. Fenced by `step`. Asking twice
-    is harmless.
-    """
+    """Ask for other replicas of these partitions, so that a broker may go. Fenced by `step`. May be asked twice."""
 
     node_id: int
     replicas: Mapping[tuple[str, int], tuple[int, ...]]
@@ -160,13 +155,14 @@ class MoveReplicas:
 
 @dataclass(frozen=True, slots=True)
 class CordonBroker:
-    """Let a broker that has to go take no new replicas. It is asked itself, at its first listener. Fenced by `step`."""
+    """Let a broker, or only these directories of it, take no new replicas. It is asked itself. Fenced by `step`."""
 
     node_id: int
     host: str
     port: int
     step: JournaledStep
     reason: str
+    directories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,12 +349,14 @@ Action = (
     | EndHelper
     | DropClaim
     | DeleteOperation
+    | RemovalAction
     | CredentialAction
     | UserAction
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
-DISRUPTIVE: Final = (CordonBroker, UncordonBroker, UnregisterBroker, MoveReplicas, FinalizeFeature, *VOTERS_FEEL)
+_BROKERS_FEEL: Final = (CordonBroker, UncordonBroker, UnregisterBroker, MoveReplicas, EmptyDirectory)
+DISRUPTIVE: Final = (*_BROKERS_FEEL, FinalizeFeature, *VOTERS_FEEL)
 """They come last in a plan."""
 
 
@@ -368,6 +366,8 @@ def target(action: Action) -> str:
         return f"KRaftUser/{action.user}"
     if isinstance(action, CredentialAction):
         return written_by(action)
+    if isinstance(action, RemovalAction):
+        return about(action)
     match action:
         case WriteLedger():
             return "ledger"

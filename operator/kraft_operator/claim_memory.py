@@ -17,7 +17,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, Origin, RunningOperation, WrittenOff
-from kraft_operator.ledger_format import CorruptLedger, parse_ranges, ranges_of_removed
+from kraft_operator.ledger_format import (
+    CorruptLedger,
+    parse_ranges,
+    parse_removals,
+    ranges_of_removed,
+    removals_as_values,
+)
 from kraft_operator.operations.recovery import parse as parse_recovery
 from kraft_operator.operations.recovery import render as render_recovery
 from storage_guard.formats import BadFormat
@@ -47,6 +53,7 @@ def kept(ledger: Ledger) -> Ledger:
         given_up=ledger.given_up,
         doubted=ledger.doubted,
         cordoned=ledger.cordoned,
+        removals=ledger.removals,
         security=ledger.security,
         users=ledger.users,
         replication_factor=ledger.replication_factor,
@@ -70,6 +77,7 @@ def render(ledger: Ledger) -> str:
     values |= {"restart": known.restart} if known.restart else {}
     values |= {"removed": ranges} if (ranges := ranges_of_removed(known)) else {}
     values |= {"cordoned": list(known.cordoned)} if known.cordoned else {}
+    values |= {"removals": removals_as_values(known)} if known.removals else {}
     values |= {"security": known.security} if known.security else {}
     values |= {"users": list(known.users)} if known.users else {}
     values |= {"replicationFactor": known.replication_factor} if known.replication_factor else {}
@@ -155,6 +163,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         ),
         doubted=tuple(int(each) for each in values["doubted"]),
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
+        removals=parse_removals(values.get("removals", ())),
         security=str(values.get("security", "")),
         users=tuple(str(each) for each in values.get("users", ())),
         replication_factor=int(values.get("replicationFactor", 0)),

@@ -27,6 +27,7 @@ CORDONED: Final = "cordoned.log.dirs"
 LOG_DIRS: Final = "log.dirs"
 BROKER: Final = 4
 """DescribeConfigs' number for the configuration of one broker."""
+TOPICS_SHOWN: Final = 5
 TOPICS_SECONDS: Final = 45.0
 """For the placement of every partition: that of 100,000 took 4 to 8 s on two cores at a load of 8."""
 
@@ -105,6 +106,42 @@ def placements(topics: Mapping[str, TopicDescription | ApiError]) -> tuple[Place
             Placement(name, each.index, tuple(each.replicas), tuple(each.isr), each.leader) for each in topic.partitions
         ]
     return tuple(found)
+
+
+def held(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
+    """Per broker a few topics it holds; None when a topic could not be read whole, because that one might
+    be the one.
+    """
+    found: dict[int, list[str]] = {}
+    for name in sorted(topics):
+        topic = topics[name]
+        if isinstance(topic, ApiError):
+            return None
+        for broker in sorted({each for partition in topic.partitions for each in partition.replicas}):
+            told = found.setdefault(broker, [])
+            if len(told) < TOPICS_SHOWN:
+                told.append(name)
+    return {broker: tuple(names) for broker, names in found.items()}
+
+
+def at_risk(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
+    """Per broker a few replicated partitions whose other replicas are not all in sync; None when a topic could not be
+    read.
+    """
+    found: dict[int, list[str]] = {}
+    for name in sorted(topics):
+        topic = topics[name]
+        if isinstance(topic, ApiError):
+            return None
+        for partition in topic.partitions:
+            if len(partition.replicas) < 2:
+                continue  # nothing keeps it available while its broker restarts
+            for broker in partition.isr:
+                others = set(partition.replicas) - {broker}
+                held = found.setdefault(broker, [])
+                if not others <= set(partition.isr) and len(held) < TOPICS_SHOWN:
+                    held.append(f"{name}-{partition.index}")
+    return {broker: tuple(names) for broker, names in found.items() if names}
 
 
 async def answered(question: Coroutine[Any, Any, T], seconds: float = PROBE_SECONDS) -> T | None:

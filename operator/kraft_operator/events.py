@@ -33,6 +33,7 @@ from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.operations.from_archive import OPERATION_TYPE
 from kraft_operator.operations.recovery import Stage
+from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.settings import REPORTING_CONTROLLER
 
 MAX_NOTE: Final = 1000
@@ -183,7 +184,8 @@ def _acted(done: Sequence[Action]) -> list[Note]:
                 reason = "MetadataVersionFinalized" if action.feature == FEATURE else "FeatureFinalized"
                 found.append(Note("Normal", reason, "Finalize", f"{action.name} is final: {action.reason}"))
             case CordonBroker():
-                text = f"broker {action.node_id} takes no new replicas: {action.reason}"
+                where = f" in {', '.join(action.directories)}" if action.directories else ""
+                text = f"broker {action.node_id} takes no new replicas{where}: {action.reason}"
                 found.append(Note("Normal", "BrokerCordoned", "Cordon", text))
             case UncordonBroker():
                 text = f"broker {action.node_id} may take replicas again: {action.reason}"
@@ -195,6 +197,12 @@ def _acted(done: Sequence[Action]) -> list[Note]:
                     f"{action.node_id}, which has to go"
                 )
                 found.append(Note("Normal", "ReplicasMoved", "Move", text))
+            case EmptyDirectory():
+                text = f"of broker {action.node_id}: {action.reason}"
+                found.append(Note("Normal", "VolumeEmptied", "Empty", text))
+            case DropVolume():
+                text = f"volume {action.volume} of pool {action.pool} is done without: {action.reason}"
+                found.append(Note("Normal", "VolumeDropped", "Drop", text))
             case RemoveVoter():
                 text = f"voter {action.node_id} with directory {action.directory_id} was removed: {action.reason}"
                 found.append(Note("Normal", "VoterRemoved", "RemoveVoter", text))

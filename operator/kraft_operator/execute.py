@@ -76,6 +76,7 @@ from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rollout.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import AdminFailed, QuorumChanges
+from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Failpoints
 from kraft_operator.user_writes import UserWrites
@@ -193,7 +194,7 @@ class Execution:
                 self._annotate(POD, action.pod, {NUDGE_ANNOTATION: str(action.count)}, action.uid)
             case BeginReplacement():
                 self._begin(action)
-            case GiveUpDisk() | EnterStage():
+            case GiveUpDisk() | EnterStage() | DropVolume():
                 pass  # the ledger has it
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
@@ -201,6 +202,8 @@ class Execution:
                 self._fenced("move_replicas", action.step, lambda: self._move(action))
             case CordonBroker() | UncordonBroker():
                 self._fenced("cordon", action.step, lambda: self._cordon(action))
+            case EmptyDirectory():
+                self._fenced("empty", action.step, lambda: self._relocate(action))
             case FinalizeFeature():
                 self._fenced("finalize", action.step, lambda: self._finalize(action))
             case RemoveVoter():
@@ -261,9 +264,17 @@ class Execution:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.cordon")
         if isinstance(action, CordonBroker):
-            self.quorum.cordon(action.node_id, Endpoint(action.host, action.port), self.call_timeout)
+            self.quorum.cordon(
+                action.node_id, Endpoint(action.host, action.port), self.call_timeout, action.directories
+            )
         else:
             self.quorum.uncordon(action.node_id, self.call_timeout)
+
+    def _relocate(self, action: EmptyDirectory) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.empty")
+        at = Endpoint(action.host, action.port)
+        self.quorum.relocate(action.node_id, at, action.replicas, self.call_timeout)
 
     def _finalize(self, action: FinalizeFeature) -> None:
         self._still_holds(action.step)

@@ -1,12 +1,12 @@
 """A cluster with the further volumes that it has, whatever its resource asks for now.
 
-A volume of a broker holds partitions. As long as the ledger knows a directory on it, taking it out of the resource
-takes it from no pod.
+A volume of a broker holds partitions. As long as the ledger knows a directory on it that was not proven to be empty,
+taking it out of the resource takes it from no pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -40,7 +40,30 @@ def _kept(pool: Group, ledger: Ledger, claims: tuple[Claim, ...]) -> dict[str, S
         for volume, entry in ledger.volumes
         if entry.pool == pool.name and not entry.retired and (entry.directory_id is not None or entry.grant is not None)
     }
-    return {volume: _as_it_is(pool, volume, claims) for volume in sorted(known - set(pool.volumes))}
+    gone = {each.volume for each in ledger.removals if each.gone and each.pool == pool.name}
+    return {volume: _as_it_is(pool, volume, claims) for volume in sorted(known - gone - set(pool.volumes))}
+
+
+def without_gone(cluster: KRaftCluster, ledger: Ledger) -> KRaftCluster:
+    """A cluster that kept volumes, once some of them were proven to be empty."""
+    gone = {(each.pool, each.volume) for each in ledger.removals if each.gone} & set(cluster.kept_volumes)
+    if not gone:
+        return cluster
+    pools = tuple(
+        replace(pool, volumes={name: each for name, each in pool.volumes.items() if (pool.name, name) not in gone})
+        for pool in cluster.spec.broker_pools
+    )
+    source = {**cluster.source, "brokerPools": [_without(each, gone) for each in cluster.source.get("brokerPools", ())]}
+    kept = tuple(each for each in cluster.kept_volumes if each not in gone)
+    return replace(cluster, spec=replace(cluster.spec, broker_pools=pools), source=source, kept_volumes=kept)
+
+
+def emptied(cluster: KRaftCluster, ledger: Ledger | None) -> frozenset[int]:
+    """Brokers of pools that are to do without a volume, or have just lost one."""
+    leaving = {pool for pool, _ in cluster.kept_volumes}
+    entries = ledger.entries if ledger is not None else ()
+    leaving |= {each.pool for each in ledger.removals} if ledger is not None else set()
+    return frozenset(each.node_id for each in entries if each.pool in leaving and not each.retired)
 
 
 def _as_it_is(pool: Group, volume: str, claims: tuple[Claim, ...]) -> Storage:
@@ -62,3 +85,10 @@ def _with(pool: Mapping[str, Any], volumes: Mapping[str, Storage]) -> Mapping[st
         for name, each in volumes.items()
     ]
     return {**pool, "storage": {**storage, VOLUMES: [*(storage.get(VOLUMES) or ()), *added]}}
+
+
+def _without(pool: Mapping[str, Any], gone: Collection[tuple[str, str]]) -> Mapping[str, Any]:
+    storage = pool.get("storage") or {}
+    volumes = [each for each in storage.get(VOLUMES) or () if (pool.get("name"), each["name"]) not in gone]
+    kept = {key: each for key, each in storage.items() if key != VOLUMES}
+    return {**pool, "storage": {**kept, VOLUMES: volumes} if volumes else kept}

@@ -135,6 +135,18 @@ class Excuse:
     node_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A further volume that a pool is to do without."""
+
+    pool: str
+    volume: str
+    gone: bool = False
+    """Every directory on it was proven to be empty: pods are made without it."""
+    closed: tuple[int, ...] = ()
+    """Brokers on which the operator has cordoned it, and has to lift that."""
+
+
 class StepKind(StrEnum):
     GRANT = "Grant"
     UNREGISTER = "Unregister"
@@ -219,6 +231,8 @@ class Ledger:
     """Further volumes of brokers, by name and node: what `entries` are of the first one. One of which nothing is known
     but node and pool may have been there before the ledger was made again.
     """
+    removals: tuple[Removal, ...] = ()
+    """Further volumes on their way out, and those that are out and whose claims are there."""
     formed_from: FormedFrom | None = None
     """Of a cluster that was formed from an archive."""
     serial: int = 0
@@ -256,6 +270,16 @@ class Ledger:
         kept = [(name, each) for each in entries if each.directory_id is not None or not each.retired]
         others = [each for each in self.volumes if each[0] != name]
         return replace(self, volumes=tuple(sorted((*others, *kept), key=lambda each: (each[0], each[1].node_id))))
+
+    def removal(self, pool: str, volume: str) -> Removal | None:
+        return next((each for each in self.removals if (each.pool, each.volume) == (pool, volume)), None)
+
+    def with_removal(self, removal: Removal) -> Ledger:
+        kept = self.without_removal(removal.pool, removal.volume).removals
+        return replace(self, removals=tuple(sorted((*kept, removal), key=lambda each: (each.pool, each.volume))))
+
+    def without_removal(self, pool: str, volume: str) -> Ledger:
+        return replace(self, removals=tuple(e for e in self.removals if (e.pool, e.volume) != (pool, volume)))
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)

@@ -22,6 +22,7 @@ from kraft_operator.ledger import (
     JournaledStep,
     Ledger,
     Origin,
+    Removal,
     RunningOperation,
     StepKind,
     WrittenOff,
@@ -70,6 +71,17 @@ def parse_ranges(values: Iterable[Mapping[str, Any]], written_off: Iterable[Writ
         Entry(node_id, _text(role), _text(pool), retired=True, replaces=last.get(node_id))
         for role, pool, first, final in runs
         for node_id in range(first, final + 1)
+    )
+
+
+def removals_as_values(ledger: Ledger) -> list[list[Any]]:
+    return [[each.pool, each.volume, each.gone, list(each.closed)] for each in ledger.removals]
+
+
+def parse_removals(values: Iterable[Any]) -> tuple[Removal, ...]:
+    return tuple(
+        Removal(_text(pool), _text(volume), bool(gone), tuple(int(each) for each in closed))
+        for pool, volume, gone, closed in values
     )
 
 
@@ -123,6 +135,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"security": ledger.security} if ledger.security else {}),
         **({"users": list(ledger.users)} if ledger.users else {}),
         **({"replicationFactor": ledger.replication_factor} if ledger.replication_factor else {}),
+        **({"removals": removals_as_values(ledger)} if ledger.removals else {}),
         **({"formedFrom": render_formed_from(ledger.formed_from)} if ledger.formed_from else {}),
         "serial": ledger.serial,
     }
@@ -238,6 +251,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         security=str(values.get("security", "")),
         users=tuple(_text(each) for each in values.get("users", ())),
         replication_factor=int(values.get("replicationFactor", 0)),
+        removals=parse_removals(values.get("removals", ())),
         formed_from=parse_formed_from(values["formedFrom"]) if values.get("formedFrom") else None,
         serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),

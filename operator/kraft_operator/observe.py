@@ -24,7 +24,7 @@ from kraft_operator.archive_claims import archive_seen
 from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
 from kraft_operator.judgement import Round
-from kraft_operator.kept_volumes import keeping_volumes
+from kraft_operator.kept_volumes import emptied, keeping_volumes
 from kraft_operator.kube import (
     CHILDREN,
     CLAIM,
@@ -98,6 +98,7 @@ def observe(
     asked = replace(
         reached(_asked(addresses(cluster, ledger, pods, sets, before), operations, suspected), access),
         leaving=_surplus(cluster, ledger, sets),
+        emptied=emptied(cluster, ledger),
         with_versions=cluster.spec.versions.wants_anything,
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )

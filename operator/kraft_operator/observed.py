@@ -15,6 +15,7 @@ from typing import Any, Final
 from kraft_operator.archives import ArchiveSeen
 from kraft_operator.audits import AuditSeen
 from kraft_operator.credentials import Credentials
+from kraft_operator.directories import Directories
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
 from kraft_operator.users import Found, Users
@@ -318,6 +319,8 @@ class Brokers:
     """Of the brokers that have to leave and answered: whether they take no new replicas; None where the release knows
     no cordons.
     """
+    directories: Mapping[int, Directories] = field(default_factory=dict)
+    """Of the brokers that are to do without a volume, and answered."""
 
 
 @dataclass(frozen=True, slots=True)

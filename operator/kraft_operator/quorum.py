@@ -7,7 +7,7 @@ a verdict. The methods block: they are called from worker threads, and the quest
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, Self
 
@@ -18,7 +18,6 @@ from controller_runtime.admin.results import (
     FeatureUpdate,
     QuorumDescription,
     ReplicaDescription,
-    TopicDescription,
 )
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
@@ -26,6 +25,8 @@ from controller_runtime.security.listener_security import PLAINTEXT, ListenerSec
 from kraft_operator import cluster_queries, user_queries
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
 from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answered
+from kraft_operator.directories import EVERY, Directories
+from kraft_operator.directory_queries import directories, relocate
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
 from kraft_operator.pages import ask_sessions
@@ -33,7 +34,6 @@ from kraft_operator.pools import Pools
 from kraft_operator.proofs import Doubt, prove
 from kraft_operator.user_queries import UserChange
 
-TOPICS_SHOWN: Final = 5
 DELETE: Final = 1
 """IncrementalAlterConfigs: back to what it is without."""
 
@@ -54,6 +54,8 @@ class Addresses:
     """Ask the brokers also who holds what: a long answer, wanted only when one is to leave or to restart."""
     leaving: frozenset[int] = frozenset()
     """Brokers that are to leave: ask also which replicas are on the move, and these whether they take new ones."""
+    emptied: frozenset[int] = frozenset()
+    """Brokers that are to do without one of their volumes: ask these what lies in which directory."""
     with_versions: bool = False
     """Ask every node which levels it supports."""
     trials: tuple[tuple[str, int], ...] = ()
@@ -83,9 +85,13 @@ class QuorumChanges(Protocol):
 
     def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None: ...
 
-    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None: ...
+    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float, directories: Sequence[str] = ()) -> None: ...
 
     def uncordon(self, node_id: int, timeout: float) -> None: ...
+
+    def relocate(
+        self, node_id: int, endpoint: Endpoint, replicas: Mapping[tuple[str, int], str], timeout: float
+    ) -> None: ...
 
     def change_user(self, change: UserChange, timeout: float) -> None: ...
 
@@ -189,26 +195,35 @@ class KafkaChanges:
         """Asking again for what is under way already changes nothing."""
         self._ask("replicas were not moved", lambda admin: _moved(admin, replicas), None, timeout)
 
-    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None:
-        """Only the broker itself knows its directories. Asking again changes nothing."""
+    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float, directories: Sequence[str] = ()) -> None:
+        """Only the broker itself knows its directories: all are closed, or these. Asking again changes nothing."""
+        change = ConfigChange(cluster_queries.CORDONED, ",".join(directories) or EVERY)
         failed = f"broker {node_id} was not cordoned"
-        self.pools.run(
-            self._changed(
-                failed,
-                self.pools.brokers([endpoint], timeout, self.security),
-                lambda admin: _closed(admin, node_id),
-                None,
-                timeout,
-            )
-        )
+        self._ask_broker(failed, endpoint, lambda admin: _configured(admin, node_id, change), timeout)
 
     def uncordon(self, node_id: int, timeout: float) -> None:
         self._ask(f"broker {node_id} is still cordoned", lambda admin: _opened(admin, node_id), None, timeout)
+
+    def relocate(
+        self, node_id: int, endpoint: Endpoint, replicas: Mapping[tuple[str, int], str], timeout: float
+    ) -> None:
+        failed = f"replicas of broker {node_id} were not moved to another directory"
+        self._ask_broker(failed, endpoint, lambda admin: relocate(admin, node_id, replicas), timeout)
 
     def change_user(self, change: UserChange, timeout: float) -> None:
         """Asking for what is there already changes nothing."""
         failed = f"user {change.user} was not changed"
         self._ask(failed, lambda admin: user_queries.change(admin, change), None, timeout)
+
+    def _ask_broker(
+        self,
+        failed: str,
+        endpoint: Endpoint,
+        change: Callable[[AdminClient], Coroutine[Any, Any, None]],
+        timeout: float,
+    ) -> None:
+        client = self.pools.brokers([endpoint], timeout, self.security)
+        self.pools.run(self._changed(failed, client, change, None, timeout))
 
     def _ask(
         self,
@@ -247,10 +262,6 @@ async def _moved(admin: AdminClient, replicas: Mapping[tuple[str, int], tuple[in
             raise error
 
 
-async def _closed(admin: AdminClient, node_id: int) -> None:
-    await _configured(admin, node_id, ConfigChange(cluster_queries.CORDONED, "*"))
-
-
 async def _opened(admin: AdminClient, node_id: int) -> None:
     await _configured(admin, node_id, ConfigChange(cluster_queries.CORDONED, None, DELETE))
 
@@ -275,9 +286,10 @@ async def _look(addresses: Addresses, pools: Pools) -> tuple[Quorum, Brokers]:
         controllers = group.create_task(_controllers(addresses, pools))
         brokers = group.create_task(_brokers(addresses, pools))
         cordoned = group.create_task(_cordoned(addresses, pools))
+        emptied = group.create_task(_emptied(addresses, pools))
     quorum, registry, moving = controllers.result()
     seen = replace(brokers.result(), registry=registry, moving=moving, cordoned=cordoned.result())
-    return quorum, seen
+    return quorum, replace(seen, directories=emptied.result())
 
 
 async def _controllers(
@@ -302,12 +314,20 @@ async def _controllers(
 
 
 async def _cordoned(addresses: Addresses, pools: Pools) -> dict[int, bool | None]:
-    leaving = {node_id: endpoint for node_id, endpoint in addresses.brokers.items() if node_id in addresses.leaving}
-    clients = {
+    return await cluster_queries.cordoned(await _each(addresses, addresses.leaving, pools))
+
+
+async def _emptied(addresses: Addresses, pools: Pools) -> dict[int, Directories]:
+    return await directories(await _each(addresses, addresses.emptied, pools))
+
+
+async def _each(addresses: Addresses, wanted: Collection[int], pools: Pools) -> dict[int, AdminClient]:
+    """A client of each of these brokers alone."""
+    return {
         node_id: await pools.brokers([endpoint], PROBE_SECONDS, addresses.security)
-        for node_id, endpoint in leaving.items()
+        for node_id, endpoint in addresses.brokers.items()
+        if node_id in wanted
     }
-    return await cluster_queries.cordoned(clients)
 
 
 async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
@@ -334,48 +354,12 @@ async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
     return Brokers(
         registered,
         fenced,
-        _replicas(topics),
-        at_risk=_at_risk(topics),
+        cluster_queries.held(topics),
+        at_risk=cluster_queries.at_risk(topics),
         racks=racks,
         partitions=cluster_queries.placements(topics),
         users=users,
     )
-
-
-def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
-    """Per broker a few topics it holds; None when a topic could not be read whole, because that one might
-    be the one.
-    """
-    found: dict[int, list[str]] = {}
-    for name in sorted(topics):
-        topic = topics[name]
-        if isinstance(topic, ApiError):
-            return None
-        for broker in sorted({each for partition in topic.partitions for each in partition.replicas}):
-            held = found.setdefault(broker, [])
-            if len(held) < TOPICS_SHOWN:
-                held.append(name)
-    return {broker: tuple(names) for broker, names in found.items()}
-
-
-def _at_risk(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
-    """Per broker a few replicated partitions whose other replicas are not all in sync; None when a topic could not be
-    read.
-    """
-    found: dict[int, list[str]] = {}
-    for name in sorted(topics):
-        topic = topics[name]
-        if isinstance(topic, ApiError):
-            return None
-        for partition in topic.partitions:
-            if len(partition.replicas) < 2:
-                continue  # nothing keeps it available while its broker restarts
-            for broker in partition.isr:
-                others = set(partition.replicas) - {broker}
-                held = found.setdefault(broker, [])
-                if not others <= set(partition.isr) and len(held) < TOPICS_SHOWN:
-                    held.append(f"{name}-{partition.index}")
-    return {broker: tuple(names) for broker, names in found.items() if names}
 
 
 def _described(found: QuorumDescription) -> Described:

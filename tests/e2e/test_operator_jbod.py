@@ -1,7 +1,7 @@
 """Brokers with several volumes on a real Kubernetes under a producer with acks=all: Apache Kafka's and ours.
 
-Every volume is served; one more comes by a roll; one that is lost costs its directory and no other, and every
-acknowledged record is still there.
+Every volume is served; one more comes by a roll; one that is lost costs its directory and no other; one that is taken
+out is emptied first, and every acknowledged record is still there.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ def path_of(volume: str) -> str:
     return f"/var/lib/kafka/{volume}/log"
 
 
+def claims(story: Story, volume: str) -> int:
+    found = story.kubernetes.gateway.list(CLAIM, story.namespace)
+    return sum(each["metadata"]["name"].startswith(f"data-{volume}-") for each in found)
+
+
 def every(*paths: str) -> dict[int, set[str]]:
     return {broker: set(paths) for broker in BROKERS}
 
@@ -124,13 +129,21 @@ def test_one_more_volume_comes_by_a_roll(story: Story, load: SteadyLoad) -> None
     load.goes_on()
 
 
-def test_a_volume_that_is_taken_out_of_the_resource_stays_with_the_remedy(story: Story, load: SteadyLoad) -> None:
-    before = {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
+def test_a_volume_that_is_taken_out_of_the_resource_is_emptied_and_done_without(story: Story, load: SteadyLoad) -> None:
+    """Its claims stay until the resource lets volumes go."""
+    first = story.directories()
+    assert all(each[path_of("data-one")] for each in served(story).values())
     story.apply(brokerPools=brokers(two="1Gi"))
-    told = story.await_condition("StorageHealthy", "False", "VolumeKept", 120)
-    assert "put volume one back into storage.volumes of pool b" in told["message"]
-    assert {name: pod["metadata"]["uid"] for name, pod in story.pods().items()} == before
-    story.apply(brokerPools=brokers(one="2Gi", two="1Gi"))
-    story.await_condition("StorageHealthy", "True", seconds=120)
+    both = every(path_of("data"), path_of("data-two"))
+    eventually("all do without it", lambda: {each: set(dirs) for each, dirs in served(story).items()} == both, 500)
+    story.await_ready()
+    eventually("its replicas are in sync again", lambda: whole(story), 240)
+    load.goes_on()
+    assert story.directories() == first
+    assert {claims(story, "one"), claims(story, "two")} == {3}
+    assert "cordoned" not in json.dumps(story.ledger())
     load.stop()
     assert load.acknowledged() <= load.read_back()
+    story.apply(deletionPolicy={"volumes": "Delete"})
+    eventually("its claims go", lambda: claims(story, "one") == 0, 240)
+    assert claims(story, "two") == 3

@@ -37,6 +37,7 @@ from kraft_operator.plan.disks.identity import (
     tell_racks,
 )
 from kraft_operator.plan.disks.recall import find_the_memory_too_large, remember
+from kraft_operator.plan.disks.removal import remove_volumes
 from kraft_operator.plan.disks.volumes import grow_volumes
 from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
 from kraft_operator.plan.nodes.cordon import opened
@@ -99,6 +100,7 @@ RULES: Final[tuple[Rule, ...]] = (
     judge_revisions,
     choose_controllers,
     choose_brokers,
+    remove_volumes,
     replace_lost_brokers,
     of_each_volume(replace_lost_brokers),
     tell_leaderless,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from kraft_operator.actions import Action, AddVoter, DeliverGrant, RemoveVoter, UpdateVoter
@@ -11,7 +12,7 @@ from kraft_operator.plan.outline.after import changed
 from support.operator_model.world import World
 
 
-def view(seen: Observed, known: frozenset[str]) -> dict[str, object]:
+def view(seen: Observed, known: frozenset[str], asked: Collection[int] = ()) -> dict[str, object]:
     """What actions change by themselves, as far as it could be asked for. Services are left out: Kubernetes adds ports
     of its own. Nobody knows beforehand how a volume that is not `known` will be called.
     """
@@ -28,6 +29,7 @@ def view(seen: Observed, known: frozenset[str]) -> dict[str, object]:
         "voters": sorted(each.key for each in seen.quorum.voters),
         "registered": seen.brokers.registered,
         "cordoned": cordoned,
+        "directories": {each: seen.brokers.directories[each] for each in asked},
         "moving": seen.brokers.moving,
         "finalized": seen.brokers.registry.finalized,
         "operations": sorted(each.name for each in seen.operations),
@@ -42,7 +44,8 @@ def compare(world: World, action: Action) -> None:
     refused = isinstance(action, RemoveVoter | AddVoter | UpdateVoter) and world.leader() < 0
     if not refused and bool(before.quorum.voters) == bool(seen.quorum.voters):
         known = before.volumes | {each.volume for each in before.claims}
-        assert {"action": action} | view(seen, known) == {"action": action} | view(expected, known)
+        asked = seen.brokers.directories.keys() & expected.brokers.directories.keys()
+        assert {"action": action} | view(seen, known, asked) == {"action": action} | view(expected, known, asked)
 
 
 def compared_pass(world: World) -> set[type]:

@@ -9,7 +9,7 @@ how Kubernetes behaves; end-to-end tests are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -34,6 +34,7 @@ from kraft_operator.actions import (
     RemoveVoter,
     RestartPod,
     RunHelper,
+    UncordonBroker,
     UpdateVoter,
     WriteLedger,
     target,
@@ -42,13 +43,16 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.claim_memory import KEY
+from kraft_operator.directories import EVERY, Directories, Directory
 from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
-from kraft_operator.kept_volumes import keeping_volumes
+from kraft_operator.kept_volumes import emptied, keeping_volumes
 from kraft_operator.ledger import Ledger
 from kraft_operator.ledger_format import LEDGER_KEY, parse, render
 from kraft_operator.manifests.context import Images
+from kraft_operator.manifests.further import log_directory
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.manifests.properties import LOG_PATH
 from kraft_operator.observed import (
     Brokers,
     Child,
@@ -76,6 +80,7 @@ from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
 from kraft_operator.pod_facts import helped
+from kraft_operator.removals import EmptyDirectory
 from kraft_operator.users import Acl
 from storage_guard.copies import CopyReport, State
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
@@ -274,6 +279,16 @@ class World:
         """Of those that move replicas; 45 is what the bundled runtime does not serve."""
         self.cordoned: set[int] = set()
         """Brokers that take no new replicas. The controllers keep that, whether they are registered or not."""
+        self.lies: dict[tuple[int, str, int], str] = {}
+        """Of replicas (broker, topic, partition) that are not on the first volume of their broker: where they are."""
+        self.relocating: dict[tuple[int, str, int], str] = {}
+        """Replicas on their way to another volume of their broker, and to which."""
+        self.sizes: dict[str, int] = {}
+        """Bytes of each replica of a topic: a million if nobody says."""
+        self.room: dict[tuple[int, str], int] = {}
+        """Bytes that are free on a volume of a broker: plenty if nobody says."""
+        self.closed: dict[int, tuple[str, ...]] = {}
+        """Directories of brokers that take no new replicas."""
         self.finalized = {"metadata.version": 29, "kraft.version": 1}
         self.ghost_controllers: dict[int, int] = {}
         """Registered controllers that are gone, and the level they supported."""
@@ -398,8 +413,11 @@ class World:
         if used:
             self.broken.append(f"{action.claim} cannot go: {used} name it")
         if claim is not None and claim.uid == action.uid:
-            if self.disks[claim.volume].facts != VolumeFacts():
+            if claim.further is None and self.disks[claim.volume].facts != VolumeFacts():
                 self.broken.append(f"{action.claim} was dropped and is not empty")
+            if action.claim in {each.claim for pod in self.pods.values() for each in pod.each}:
+                self.broken.append(f"{action.claim} was dropped under its pod")
+            self.lost |= self.disks[claim.volume].ran
             del self.disks[claim.volume], self.claims[action.claim]
 
     def perform(self, action: Action) -> None:
@@ -449,7 +467,11 @@ class World:
             case MoveReplicas():
                 self.move(action.replicas)
             case CordonBroker():
-                self.cordon(action.node_id)
+                self.cordon(action.node_id, action.directories)
+            case EmptyDirectory():
+                self.relocate(action.node_id, action.replicas)
+            case UncordonBroker():
+                self.uncordon(action.node_id)
             case FinalizeFeature():
                 self.finalize(action.feature, action.level)
             case RemoveVoter():
@@ -691,7 +713,7 @@ class World:
             self.partitions[key] = self.moving.pop(key)
             moved = True
         self.correct_entries()
-        moved |= self.help()
+        moved |= self.help() | self._relocated()
         moved |= self._collect()
         self._replicate()
         for each in [node for node in self.pods if node not in self.sets]:
@@ -770,6 +792,14 @@ class World:
         )  # fmt: skip
         for volume, claim in node_set.volumes.items():
             self.pods[node_id].further[volume] = LivePod(self.pods[node_id].uid, claim, volume=volume)
+        lost = [
+            key
+            for key, volume in self.lies.items()
+            if key[0] == node_id and volume and volume not in node_set.volumes
+            if node_id in self.partitions.get(key[1:], ())
+        ]
+        if lost:
+            self.broken.append(f"broker {node_id} starts without a volume that had replicas: {lost}")
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
         facts = self._pod_facts(node_id, pod)
@@ -926,11 +956,65 @@ class World:
         """The controllers begin to move them; the kubelet's steps are their time."""
         self.moving |= {key: list(each) for key, each in replicas.items()}
 
-    def cordon(self, node_id: int) -> None:
+    def cordon(self, node_id: int, directories: Sequence[str] = ()) -> None:
         """The broker itself is asked, and it alone knows its directories."""
         if not self._serves(node_id) or self.finalized["metadata.version"] < CORDONS:
             self.broken.append(f"broker {node_id} is cordoned although it cannot be")
+        if directories:
+            if not set(directories) <= set(self.paths(node_id)):
+                self.broken.append(f"broker {node_id} has not all of {directories}")
+            self.closed[node_id] = tuple(directories)
+            return
         self.cordoned.add(node_id)
+
+    def uncordon(self, node_id: int) -> None:
+        self.cordoned.discard(node_id)
+        self.closed.pop(node_id, None)
+
+    def lie(self, node_id: int, topic: str, partition: int, volume: str) -> None:
+        """This replica of a placed topic is on a further volume of its broker."""
+        self.lies[node_id, topic, partition] = volume
+
+    def relocate(self, node_id: int, replicas: Mapping[tuple[str, int], str]) -> None:
+        """The broker begins to copy them; the kubelet's steps are its time."""
+        paths = self.paths(node_id)
+        for key, path in replicas.items():
+            if path not in paths or path in self.closed.get(node_id, ()):
+                self.broken.append(f"{key} of broker {node_id} is to move to {path}, which takes nothing")
+            self.relocating[node_id, *key] = paths[path]
+
+    def paths(self, node_id: int) -> dict[str, str]:
+        """The log directories of a broker's pod, to their volumes; the first volume has no name."""
+        return {LOG_PATH: ""} | {log_directory(each): each for each in self.pods[node_id].further}
+
+    def _directories_of(self, node_id: int) -> Directories:
+        held = {key: self.sizes.get(key[0], 1_000_000) for key, each in self.partitions.items() if node_id in each}
+        found = tuple(
+            Directory(
+                path,
+                {key: size for key, size in held.items() if self.lies.get((node_id, *key), "") == volume},
+                {key: size for key, size in held.items() if self.relocating.get((node_id, *key)) == volume},
+                self.room.get((node_id, volume), 10**12),
+            )
+            for path, volume in self.paths(node_id).items()
+        )
+        whole = (EVERY,) if node_id in self.cordoned else ()
+        knows = self.levels(node_id)[1] >= CORDONS
+        return Directories(found, whole or self.closed.get(node_id, ()) if knows else None)
+
+    def _emptied(self) -> dict[int, Directories]:
+        """Of the brokers that the operator asks."""
+        cluster = keeping_volumes(self.cluster, self.ledger, tuple(self._further_claims()))
+        return {
+            each: self._directories_of(each) for each in sorted(emptied(cluster, self.ledger)) if self._serves(each)
+        }
+
+    def _relocated(self) -> bool:
+        """Copies of brokers that serve have come to their ends."""
+        done = [each for each in self.relocating if self._serves(each[0])]
+        for each in done:
+            self.lies[each] = self.relocating.pop(each)
+        return bool(done)
 
     def finalize(self, feature: str, level: int) -> None:
         if self._refusal(feature, level):
@@ -1327,6 +1411,7 @@ class World:
             moving=frozenset(self.moving),
             registry=self._registry(),
             cordoned={each: self._cordoned(each) for each in self.registered if self._serves(each)},
+            directories=self._emptied(),
         )
 
     def _cordoned(self, node_id: int) -> bool | None:

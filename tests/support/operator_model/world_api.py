@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import json
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -410,11 +410,16 @@ class WorldApi:
     def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None:
         self._write("move replicas", lambda: self.world.move(replicas))
 
-    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None:
-        self._write(f"cordon {node_id}", lambda: self.world.cordon(node_id))
+    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float, directories: Sequence[str] = ()) -> None:
+        self._write(f"cordon {node_id}", lambda: self.world.cordon(node_id, directories))
 
     def uncordon(self, node_id: int, timeout: float) -> None:
-        self._write(f"uncordon {node_id}", lambda: self.world.cordoned.discard(node_id))
+        self._write(f"uncordon {node_id}", lambda: self.world.uncordon(node_id))
+
+    def relocate(
+        self, node_id: int, endpoint: Endpoint, replicas: Mapping[tuple[str, int], str], timeout: float
+    ) -> None:
+        self._write(f"relocate {node_id}", lambda: self.world.relocate(node_id, replicas))
 
     def change_user(self, change: UserChange, timeout: float) -> None:
         def act() -> None:

@@ -18,7 +18,7 @@ from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim, Pod
 from kraft_operator.plan.disks.recall import borne
 from kraft_operator.plan.disks.volumes import claim_grows
-from kraft_operator.plan.situation import NOTHING, Finding, Rule, Situation, Topic, Verdict
+from kraft_operator.plan.situation import NOTHING, Rule, Situation, Verdict
 from storage_guard.formats import Report
 
 
@@ -48,7 +48,8 @@ def through(now: Situation, volume: str) -> Situation:
     claims = tuple(each for each in now.observed.further_claims if each.further == volume)
     pods = tuple(_about(pod, volume) for pod in now.observed.pods if volume in pod.volumes)
     retired = {each.node_id for each in now.ledger.entries if each.retired}
-    entries = tuple(replace(each, retired=each.node_id in retired) for each in now.ledger.of_volume(volume))
+    known = (each for each in now.ledger.of_volume(volume) if not _set_aside(now, volume, each))
+    entries = tuple(replace(each, retired=each.node_id in retired) for each in known)
     blank = (each for each in entries if not (each.directory_id or each.grant or each.replaces or each.retired))
     doubted = tuple(each.node_id for each in blank)
     return replace(
@@ -65,7 +66,8 @@ def back(now: Situation, volume: str, verdict: Verdict) -> Verdict:
     ledger = None
     if seen is not None:
         first = replace(seen, entries=now.ledger.entries, doubted=now.ledger.doubted, volumes=now.ledger.volumes)
-        ledger = first.with_volume(volume, seen.entries)
+        aside = (each for each in now.ledger.of_volume(volume) if _set_aside(now, volume, each))
+        ledger = first.with_volume(volume, (*seen.entries, *aside))
     return replace(
         verdict,
         ledger=ledger if ledger != now.ledger else None,
@@ -74,13 +76,19 @@ def back(now: Situation, volume: str, verdict: Verdict) -> Verdict:
     )
 
 
+def _set_aside(now: Situation, volume: str, entry: Entry) -> bool:
+    """No pod has it any more, or will: whatever becomes of it is no loss."""
+    pod, node_set = now.observed.pod(entry.node_id), now.observed.node_set(entry.node_id)
+    worn = (pod is not None and volume in pod.volumes) or (node_set is not None and volume in node_set.volumes)
+    removal = now.ledger.removal(entry.pool, volume) if now.ledger is not None else None
+    return removal is not None and removal.gone and not worn
+
+
 def keep_volumes(now: Situation) -> Verdict:
-    """Their claims: made where they are missing, grown where they are asked to; and told of, where the resource names a
-    volume no more.
-    """
+    """Their claims: made where they are missing, grown where they are asked to."""
     if now.ledger is None:
         return NOTHING
-    found = Verdict(findings=tuple(_not_asked_for(*each) for each in now.cluster.kept_volumes))
+    found = NOTHING
     for node in now.nodes:
         group = now.cluster.spec.group(node.group)
         for volume, storage in sorted(group.volumes.items()) if group is not None else ():
@@ -149,15 +157,6 @@ def _kept(now: Situation, node: NodePlan, group: Group, wanted: tuple[str, Stora
     if claim.owned != ("ownerReferences" in intent["metadata"]):
         actions = (*actions, ApplyChild(intent, "spec.deletionPolicy.volumes says anew whether it goes with the rest"))
     return Verdict(actions=actions, findings=(finding,) if finding is not None else ())
-
-
-def _not_asked_for(pool: str, volume: str) -> Finding:
-    message = (
-        f"put volume {volume} back into storage.volumes of pool {pool}: its brokers hold partitions on it, and keep "
-        "it. To do without it, add a pool with the volumes that you want, and scale this one down: its replicas are "
-        "moved"
-    )
-    return Finding(Topic.STORAGE, "VolumeKept", message, f"{pool}/{volume}", stalled=True)
 
 
 def _about(pod: Pod, volume: str) -> Pod:

@@ -77,7 +77,10 @@ def lift(now: Situation, node_id: int, reason: str) -> UncordonBroker:
 def opened(ledger: Ledger, done: JournaledStep) -> Ledger:
     """The ledger once the broker of this step is open again."""
     cordoned = tuple(each for each in ledger.cordoned if each != done.node_id)
-    return replace(ledger, cordoned=cordoned).without_steps([done])
+    removals = tuple(
+        replace(each, closed=tuple(n for n in each.closed if n != done.node_id)) for each in ledger.removals
+    )
+    return replace(ledger, cordoned=cordoned, removals=removals).without_steps([done])
 
 
 def _close(now: Situation, node_id: int, pool: Group) -> CordonBroker:

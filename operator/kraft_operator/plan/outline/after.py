@@ -10,7 +10,7 @@ the rest of it with what that model does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, assert_never
@@ -60,6 +60,7 @@ from kraft_operator.credentials import (
     RequestCertificate,
     TurnAuthority,
 )
+from kraft_operator.directories import Directories, moving_off
 from kraft_operator.manifests.further import volumes_in
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.manifests.nodes import template_of
@@ -80,14 +81,14 @@ from kraft_operator.observed import (
 from kraft_operator.plan.brake import Begun
 from kraft_operator.plan.outline.certificates_after import issued_after
 from kraft_operator.plan.situation import Situation
+from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
 
-Written = AnnotateClaim | Remember | GrowClaim
-"""What is written on claims."""
+Written = AnnotateClaim | Remember | GrowClaim  # on claims
 OfPods = DeliverGrant | TellRack | NudgePod | RestartPod
 OfVolumes = RetainVolume | MakeClaim | DropClaim | DiscardClaim
 OfVoters = RemoveVoter | AddVoter | UpdateVoter
-OfBrokers = UnregisterBroker | MoveReplicas | CordonBroker | UncordonBroker | FinalizeFeature
+OfBrokers = UnregisterBroker | MoveReplicas | EmptyDirectory | CordonBroker | UncordonBroker | FinalizeFeature
 OfOperations = RunHelper | EndHelper | DeleteOperation
 
 
@@ -105,8 +106,10 @@ def after(now: Situation, action: Action) -> Situation:
 
 
 def changed(seen: Observed, action: Action) -> Observed:
+    if isinstance(action, OfBrokers):
+        return replace(seen, brokers=_brokers(seen.brokers, action))
     match action:
-        case WriteLedger() | BeginReplacement() | GiveUpDisk() | EnterStage():
+        case WriteLedger() | BeginReplacement() | GiveUpDisk() | EnterStage() | DropVolume():
             return seen  # what they change is remembered, not seen
         case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
             return replace(seen, users=None)  # a way does not lead through users: they are seen to in every pass
@@ -123,8 +126,6 @@ def changed(seen: Observed, action: Action) -> Observed:
             return _volumes(seen, action)
         case RemoveVoter() | AddVoter() | UpdateVoter():
             return replace(seen, quorum=_quorum(seen.quorum, action))
-        case UnregisterBroker() | MoveReplicas() | CordonBroker() | UncordonBroker() | FinalizeFeature():
-            return replace(seen, brokers=_brokers(seen.brokers, action))
         case RunHelper() | EndHelper() | DeleteOperation():
             return _operations(seen, action)
         case (
@@ -286,7 +287,8 @@ def _volumes(seen: Observed, action: OfVolumes) -> Observed:
                 return replace(seen, further_claims=more, volumes=seen.volumes - {action.volume})
             return replace(seen, claims=(*seen.claims, made), volumes=seen.volumes - {action.volume})
         case DropClaim():
-            return replace(seen, claims=_without(seen.claims, action.claim, action.uid))
+            kept = [_without(each, action.claim, action.uid) for each in (seen.claims, seen.further_claims)]
+            return replace(seen, claims=kept[0], further_claims=kept[1])
         case DiscardClaim():
             pods = tuple(each for each in seen.pods if each.uid != action.pod_uid)
             return replace(seen, claims=_without(seen.claims, action.claim, action.claim_uid), pods=pods)
@@ -333,14 +335,24 @@ def _brokers(brokers: Brokers, action: OfBrokers) -> Brokers:
         case MoveReplicas():
             moving = (brokers.moving or frozenset()) | action.replicas.keys()
             return replace(brokers, moving=moving, partitions=_moved(brokers.partitions, action.replicas))
+        case EmptyDirectory(node_id):
+            return _with_directories(brokers, node_id, lambda seen: moving_off(seen, action.replicas))
+        case CordonBroker(node_id) if action.directories:
+            return _with_directories(brokers, node_id, lambda seen: replace(seen, closed=action.directories))
         case CordonBroker(node_id):
             return replace(brokers, cordoned={**brokers.cordoned, node_id: True})
         case UncordonBroker(node_id):
             known = node_id in brokers.cordoned
+            brokers = _with_directories(brokers, node_id, lambda seen: replace(seen, closed=()))
             return replace(brokers, cordoned={**brokers.cordoned, node_id: False}) if known else brokers
         case FinalizeFeature():
             levels = {**(brokers.registry.finalized or {}), action.feature: action.level}
             return replace(brokers, registry=replace(brokers.registry, finalized=levels))
+
+
+def _with_directories(brokers: Brokers, node_id: int, change: Callable[[Directories], Directories]) -> Brokers:
+    seen = brokers.directories.get(node_id)
+    return brokers if seen is None else replace(brokers, directories={**brokers.directories, node_id: change(seen)})
 
 
 def _moved(

@@ -25,8 +25,8 @@ from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import Outline
 
 UNDER_WAY: Final = frozenset(
-    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingBroker", "ReplacingVoter", "RolloutInProgress",
-        "RestartDeferred", "FallingAsleep",
+    {"AddingVoter", "RemovingVoter", "RemovingBroker", "RemovingVolume", "ReplacingBroker", "ReplacingVoter",
+        "RolloutInProgress", "RestartDeferred", "FallingAsleep",
      "Hibernated", "WaitingForFormation"}
 )  # fmt: skip
 """Reasons that speak of what is being done; while a plan waits, nothing is."""

@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Role
+from kraft_operator.directories import Directories, moved_off
 from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.manifests.further import log_directory
+from kraft_operator.manifests.properties import LOG_PATH
 from kraft_operator.observed import (
     Brokers,
     Claim,
@@ -336,8 +339,15 @@ def _brokers(now: Situation) -> Brokers:
         partitions=_in_sync(brokers, running),
         at_risk={},
         moving=None if brokers.moving is None else frozenset(),
+        directories=_directories(now, brokers.directories),
         registry=_registry(now, brokers.registry),
     )
+
+
+def _directories(now: Situation, seen: Mapping[int, Directories]) -> Mapping[int, Directories]:
+    """Moves have ended; a pod that was made anew has the directories of its volumes."""
+    paths = {each.node_id: {LOG_PATH, *map(log_directory, each.volumes)} for each in now.observed.pods}
+    return {node_id: moved_off(each, paths[node_id]) for node_id, each in seen.items() if node_id in paths}
 
 
 def _in_sync(brokers: Brokers, running: frozenset[int]) -> tuple[Placement, ...] | None:

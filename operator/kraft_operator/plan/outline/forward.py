@@ -15,6 +15,7 @@ from itertools import count
 from typing import Final
 
 from kraft_operator.api.formed import formed_with
+from kraft_operator.kept_volumes import without_gone
 from kraft_operator.ledger import Formation
 from kraft_operator.plan.brake import NO_LIMIT
 from kraft_operator.plan.giving_up import may_be_given_up, waits_for_the_plan
@@ -82,9 +83,12 @@ def _later(now: Situation, decision: Decision) -> Situation:
 
 
 def _as_the_ledger_says(now: Situation) -> Situation:
-    """A cluster that becomes secure goes from stage to stage, and the nodes with it."""
+    """A cluster that becomes secure goes from stage to stage, others do without a volume, and the nodes with it."""
     ledger = now.ledger
-    if ledger is None or ledger.security == now.cluster.formed:
+    if ledger is None:
+        return now
+    now = replace(now, cluster=without_gone(now.cluster, ledger))
+    if ledger.security == now.cluster.formed:
         return now
     return replace(now, cluster=formed_with(now.cluster, ledger.security, ledger.size))
 

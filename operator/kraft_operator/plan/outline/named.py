@@ -51,6 +51,7 @@ from kraft_operator.plan.outline import words
 from kraft_operator.plan.outline.of_children import applied_sets, child_step
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
+from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
 
 CHANGES_ITS_OWNER: Final = "spec.deletionPolicy.volumes says anew whether it goes with the resource"
@@ -108,6 +109,8 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             return _of_a_voter(action, now)
         case BeginReplacement() | GiveUpDisk() | UnregisterBroker() | CordonBroker() | MoveReplicas():
             return _of_a_broker(action, now)
+        case EmptyDirectory() | DropVolume():
+            return words.removing(action)
         case FinalizeFeature():
             return words.finalized(action.feature, action.level, action.name)
         case RunHelper() | DropClaim():
@@ -162,6 +165,6 @@ def _of_a_broker(
         case UnregisterBroker():
             return words.unregistered(now, action.node_id, action.reason)
         case CordonBroker():
-            return words.cordoned(action.node_id)
+            return words.closed(action) if action.directories else words.cordoned(action.node_id)
         case MoveReplicas():
             return words.moved(action.node_id, (now.observed.brokers.replicas or {}).get(action.node_id, ()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kraft_operator.actions import CordonBroker
 from kraft_operator.api.security import Stage
 from kraft_operator.api.spec import Drain, Group, LifecycleState, Role
 from kraft_operator.credentials import EnterStage, Turn, TurnAuthority
@@ -18,7 +19,8 @@ from kraft_operator.plan.nodes.drain import some
 from kraft_operator.plan.operating.running import broker_to_replace
 from kraft_operator.plan.securing import WORDS
 from kraft_operator.plan.situation import Situation
-from kraft_operator.plan.steps import PlanStep, Risk
+from kraft_operator.plan.steps import PlanStep, Risk, digest
+from kraft_operator.removals import DropVolume, EmptyDirectory
 
 FORM_QUORUM: Final = "form-quorum"
 CONFIGS: Final = "configs"
@@ -218,6 +220,25 @@ def entered(action: EnterStage, name: str) -> PlanStep:
 
 def cordoned(node_id: int) -> PlanStep:
     return PlanStep(f"cordon/{node_id}", "CordonBroker", f"broker {node_id}", "it takes no new replicas from then on")
+
+
+def closed(action: CordonBroker) -> PlanStep:
+    where = ", ".join(action.directories)
+    name = f"cordon/{action.node_id}/{digest(*action.directories)[:8]}"
+    return PlanStep(name, "CordonBroker", f"broker {action.node_id}", f"nothing new comes into {where} from then on")
+
+
+def removing(action: EmptyDirectory | DropVolume) -> PlanStep:
+    match action:
+        case EmptyDirectory():
+            reason, gate = f"it is to do without volume {action.volume}", "its other volumes have room"
+            name = f"empty/{action.node_id}/{action.volume}"
+            return PlanStep(name, "EmptyDirectory", f"broker {action.node_id}", reason, gate)
+        case DropVolume():
+            gate = "every broker of the pool says that its directory is closed and that nothing lies in it (V1)"
+            name, reason = f"drop-volume/{action.pool}/{action.volume}", "the resource does without it"
+            target = f"volume {action.volume} of pool {action.pool}"
+            return PlanStep(name, "DropVolume", target, reason, gate, lemma="V1")
 
 
 def moved(node_id: int, topics: Sequence[str]) -> PlanStep:
