@@ -14,6 +14,7 @@ from support.sampling import Sometimes, leave_out, leave_out_variants, take_turn
 
 SAMPLED = (
     Sometimes("test_operator_asks_java.py", "the operator beside Apache Kafka 4.2 and 4.3.1", 5, 0),
+    Sometimes("test_operator_empties_a_volume.py", "a volume taken from a broker of either kind", 5, 3),
     Sometimes("test_java_brokers_survive.py", "Apache Kafka's brokers and our controllers, killed in turn", 5, 1),
     Sometimes("test_java_brokers_coordinate.py", "transactions and groups of Apache Kafka's brokers", 5, 2),
     Sometimes("test_update_voter_java.py", "voters' endpoints corrected beside Apache Kafka", 5, 3),

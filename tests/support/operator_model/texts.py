@@ -272,12 +272,15 @@ def volumes(said: Said) -> None:
     told(said, world, 2)
     world.give_up(1)
     told(said, world, 2)
-    world = formed()
+    image = {"repository": "kafka", "tag": "2"}
     storage = {"size": "1Gi", "volumes": [{"name": "one", "size": "1Gi"}]}
-    world.edit(brokerPools=[{**pool("b", 2, 100), "storage": storage}])
-    world.settle()
-    world.edit(brokerPools=[pool("b", 2, 100)])
+    world = formed(image=image, brokerPools=[{**pool("b", 2, 100), "storage": storage}])
+    world.place("t", 100, 101)
+    world.lie(101, "t", 0, "one")
+    world.edit(image=image, brokerPools=[pool("b", 2, 100)])
     told(said, world, 2)
+    world.finalized["metadata.version"] = CORDONS
+    told(said, world, 20)
 
 
 def lost_ledgers(said: Said) -> None:

@@ -113,7 +113,8 @@ def reasons_of_events() -> set[str]:
     return notes - {"Warning", "Normal", "True", "False", "Yes", "No", "Reconcile", "Plan", "Approve", "Learn", "Judge",
         "Form", "Grant", "Audit"} - {
         "Unregister", "Finalize", "Move", "Discard", "Restart", "Recover", "WriteOff", "GiveUp", "RemoveVoter",
-        "AddVoter", "UpdateVoter", "EnterStage", "Cordon", "Uncordon", "ManualInterventionRequired",
+        "AddVoter", "UpdateVoter", "EnterStage", "Cordon", "Uncordon", "Empty", "Drop",
+        "ManualInterventionRequired",
     }  # fmt: skip
 
 

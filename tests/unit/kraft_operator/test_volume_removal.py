@@ -162,7 +162,7 @@ def test_below_metadata_version_4_3_it_stays_with_the_remedy() -> None:
     world.finalized["metadata.version"] = CORDONS - 1
     world.edit(**jbod())
     told = message(world.settle(), "VolumeKept")
-    assert told.startswith("put volume one back into storage.volumes of pool b, or raise metadata.version to 4.3-IV0")
+    assert told.startswith("put volume one back into storage.volumes of pool b, raise metadata.version to 4.3-IV0")
     assert kinds(world) == []
 
 
