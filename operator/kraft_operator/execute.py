@@ -198,12 +198,10 @@ class Execution:
                 pass  # the ledger has it
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
-            case MoveReplicas():
+            case MoveReplicas() | EmptyDirectory():
                 self._fenced("move_replicas", action.step, lambda: self._move(action))
             case CordonBroker() | UncordonBroker():
                 self._fenced("cordon", action.step, lambda: self._cordon(action))
-            case EmptyDirectory():
-                self._fenced("empty", action.step, lambda: self._relocate(action))
             case FinalizeFeature():
                 self._fenced("finalize", action.step, lambda: self._finalize(action))
             case RemoveVoter():
@@ -255,10 +253,14 @@ class Execution:
         self.failpoints.hit("before_call.unregister")
         self.quorum.unregister(action.node_id, self.call_timeout)
 
-    def _move(self, action: MoveReplicas) -> None:
+    def _move(self, action: MoveReplicas | EmptyDirectory) -> None:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.move_replicas")
-        self.quorum.move(action.replicas, self.call_timeout)
+        if isinstance(action, EmptyDirectory):
+            at = Endpoint(action.host, action.port)
+            self.quorum.relocate(action.node_id, at, action.replicas, self.call_timeout)
+        else:
+            self.quorum.move(action.replicas, self.call_timeout)
 
     def _cordon(self, action: CordonBroker | UncordonBroker) -> None:
         self._still_holds(action.step)
@@ -269,12 +271,6 @@ class Execution:
             )
         else:
             self.quorum.uncordon(action.node_id, self.call_timeout)
-
-    def _relocate(self, action: EmptyDirectory) -> None:
-        self._still_holds(action.step)
-        self.failpoints.hit("before_call.empty")
-        at = Endpoint(action.host, action.port)
-        self.quorum.relocate(action.node_id, at, action.replicas, self.call_timeout)
 
     def _finalize(self, action: FinalizeFeature) -> None:
         self._still_holds(action.step)

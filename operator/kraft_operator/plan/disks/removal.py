@@ -116,8 +116,8 @@ def _refusal(now: Situation, ledger: Ledger, pool: Group, volumes: list[str], no
     level = (now.observed.brokers.registry.finalized or {}).get(FEATURE)
     if level is not None and level < LEVEL:
         return (
-            "raise metadata.version to 4.3-IV0 (spec.metadataVersion), below which no directory can be closed, or add a "
-            "pool with the volumes that you want and scale this one down: "
+            "raise metadata.version to 4.3-IV0 (spec.metadataVersion), below which no directory can be closed, or add "
+            "a pool with the volumes that you want and scale this one down: "
             f"{called('broker', nodes)} {verb(nodes, 'has', 'have')} a directory on it"
         )
     paths = [log_directory(each) for each in volumes]

@@ -342,9 +342,9 @@ def _brokers(brokers: Brokers, action: OfBrokers) -> Brokers:
         case CordonBroker(node_id):
             return replace(brokers, cordoned={**brokers.cordoned, node_id: True})
         case UncordonBroker(node_id):
-            known = node_id in brokers.cordoned
             brokers = _with_directories(brokers, node_id, lambda seen: replace(seen, closed=()))
-            return replace(brokers, cordoned={**brokers.cordoned, node_id: False}) if known else brokers
+            still = {each: closed and each != node_id for each, closed in brokers.cordoned.items()}
+            return replace(brokers, cordoned=still)
         case FinalizeFeature():
             levels = {**(brokers.registry.finalized or {}), action.feature: action.level}
             return replace(brokers, registry=replace(brokers.registry, finalized=levels))
