@@ -1,5 +1,4 @@
-"""Everything one look needs: the cluster's objects from a reader (the API server, or the index), the quorum from its
-nodes.
+"""Everything one look needs: the cluster's objects from a reader (API server or index), the quorum from its nodes.
 
 Nothing is remembered here. Lists are by the cluster's label, so an object whose label was removed is not ours any more.
 The nodes are asked after the reader, and only those that have a running container. What speaks for a disk's loss is

@@ -343,8 +343,7 @@ def _brokers(brokers: Brokers, action: OfBrokers) -> Brokers:
             return replace(brokers, cordoned={**brokers.cordoned, node_id: True})
         case UncordonBroker(node_id):
             brokers = _with_directories(brokers, node_id, lambda seen: replace(seen, closed=()))
-            still = {each: closed and each != node_id for each, closed in brokers.cordoned.items()}
-            return replace(brokers, cordoned=still)
+            return replace(brokers, cordoned={n: closed and n != node_id for n, closed in brokers.cordoned.items()})
         case FinalizeFeature():
             levels = {**(brokers.registry.finalized or {}), action.feature: action.level}
             return replace(brokers, registry=replace(brokers.registry, finalized=levels))
