@@ -97,7 +97,6 @@ def observe(
     asked = replace(
         reached(_asked(addresses(cluster, ledger, pods, sets, before), operations, suspected), access),
         leaving=_surplus(cluster, ledger, sets),
-        emptied=emptied(cluster, ledger),
         with_versions=cluster.spec.versions.wants_anything,
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
@@ -244,7 +243,8 @@ def addresses(
         or bool(ledger and ledger.given_up)
         or (asked is not None and asked.type == OperationType.PROTECT_CLAIMS.value)
     )
-    return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
+    found = Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
+    return replace(found, emptied=emptied(cluster, ledger))
 
 
 def reached(asked: Addresses, access: Access) -> Addresses:
