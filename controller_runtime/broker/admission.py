@@ -17,6 +17,7 @@ from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker, Narrowed
+from controller_runtime.parts.authority import Asking
 from controller_runtime.parts.authorization import Resource
 from controller_runtime.parts.effects import CloseConnection, Log, Respond
 from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
@@ -40,10 +41,16 @@ class Admission:
 
     def may_describe(self, connection: ConnectionInfo, topic: str, image: MetadataImage) -> bool:
         """Probed for who reads topics by a regular expression."""
-        acls = image.acls if self.guard.is_ready else None
-        key = ApiKey.CONSUMER_GROUP_HEARTBEAT
-        asking = self.guard.authority.asking(acls, connection.principal, connection.peer_address, key)
+        asking = self._asking(connection, image, ApiKey.CONSUMER_GROUP_HEARTBEAT)
         return asking.could(Operation.DESCRIBE, Resource.TOPIC, topic)
+
+    def may_read(self, connection: ConnectionInfo, topic: str, image: MetadataImage) -> bool:
+        """Asked for each topic of a share session."""
+        return self._asking(connection, image, ApiKey.SHARE_FETCH).may(Operation.READ, Resource.TOPIC, topic)
+
+    def _asking(self, connection: ConnectionInfo, image: MetadataImage, key: ApiKey) -> Asking:
+        acls = image.acls if self.guard.is_ready else None
+        return self.guard.authority.asking(acls, connection.principal, connection.peer_address, key)
 
     def guarded(self, handler: Handler, image: MetadataImage) -> Handler:
         return lambda event, _, now, wall: self._judge(handler, image, event, now, wall)

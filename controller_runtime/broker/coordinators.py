@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.cluster_view import View
-from controller_runtime.broker.effects import BrokerEffect, RecordsRead, WorkId
+from controller_runtime.broker.effects import BrokerEffect, RecordsRead, TimestampFound, WorkId
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
+from controller_runtime.broker.late_share_partitions import LateSharePartitions
 from controller_runtime.broker.late_transactions import LateTransactions
+from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Effects, Handler, LongAnswers
 from controller_runtime.broker.produce import ProduceHandler
@@ -36,6 +38,8 @@ from controller_runtime.values import dataclass
 
 if TYPE_CHECKING:
     from controller_runtime.broker.groups import Groups
+    from controller_runtime.broker.share_partitions.service import SharePartitions
+    from controller_runtime.broker.share_state.service import ShareStates
     from controller_runtime.broker.transactions.service import Transactions
 
 
@@ -58,6 +62,8 @@ class Around:
     """Of the newest image: where it ends."""
     may_describe: Callable[[ConnectionInfo, str], bool]
     """Whether who speaks there may know of a topic."""
+    may_read: Callable[[ConnectionInfo, str], bool]
+    """Whether he may read it."""
 
 
 class Coordinators:
@@ -67,11 +73,15 @@ class Coordinators:
         self._around = around
         self._configs = node_configs
         self._made: Groups | None = None
+        self._states: ShareStates | None = None
+        self._at = Instant(0.0), WallClock(0)
+        """Of the last poll."""
         self._groups: Final = LateCoordinator(OFFSETS_TOPIC, KEYS_OF_GROUPS, around.partitions, self._make_groups)
         self._transactions: Final = LateTransactions(
             around.partitions, around.produce, around.producer_ids, self._make_transactions
         )
         self._shares: Final = LateCoordinator(SHARE_TOPIC, KEYS_OF_SHARES, around.partitions, self._make_shares)
+        self._shared: Final = LateSharePartitions(around.partitions, self._make_shared)
 
     def _make_groups(self, now: Instant) -> Coordinator:
         from controller_runtime.broker.around_groups import Outside
@@ -104,7 +114,36 @@ class Coordinators:
 
         around = self._around
         settings = ShareStateSettings.of(self._configs)
-        return ShareStates(around.partitions, settings, around.long, around.faults, now)
+        self._states = ShareStates(around.partitions, settings, around.long, around.faults, now)
+        return self._states
+
+    def _make_shared(self, _: Instant) -> SharePartitions:
+        from controller_runtime.broker.offsets_topic import share_state_topic
+        from controller_runtime.broker.peers import Peers
+        from controller_runtime.broker.share_partitions.service import Outside, SharePartitions
+        from controller_runtime.coordinator.share_partitions.settings import ShareSettings
+        from controller_runtime.coordinator.share_state.settings import ShareStateSettings
+
+        around = self._around
+        topic = share_state_topic(ShareStateSettings.of(self._configs))
+        partitions = around.partitions
+        outside = Outside(
+            partitions=partitions,
+            long=around.long,
+            faults=around.faults,
+            peers=Peers(
+                around.node_id, around.calls, around.listener, lambda: partitions.image, self._to_own_coordinator
+            ),
+            make_topic=lambda now: around.forwarder.create_internal_topic(topic, now),
+            may_read=around.may_read,
+        )
+        return SharePartitions(outside, ShareSettings.of(self._configs))
+
+    def _to_own_coordinator(self, body: Message, then: Callable[[Message], None]) -> Effects:
+        now, wall = self._at
+        self._shares.needed(now)
+        assert self._states is not None, "it was made now or before"
+        return self._states.to_itself(body, then, now, wall)
 
     def _make_transactions(self, now: Instant) -> Transactions:
         from controller_runtime.broker.transactions.service import Outside, Transactions
@@ -141,49 +180,63 @@ class Coordinators:
 
     @property
     def has_more_to_do(self) -> bool:
-        return any(each.has_more_to_do for each in (self._groups, self._transactions, self._shares))
+        return any(each.has_more_to_do for each in (self._groups, self._transactions, self._shares, self._shared))
 
     def next_deadline(self) -> Instant | None:
-        wanted = (each.next_deadline() for each in (self._groups, self._transactions, self._shares))
+        wanted = (each.next_deadline() for each in (self._groups, self._transactions, self._shares, self._shared))
         return min((at for at in wanted if at is not None), default=None)
 
     def poll(self, now: Instant, wall: WallClock) -> Effects:
         # What transactions write into the log of groups leaves with what groups write.
         out = [*self._transactions.poll(now, wall), *self._groups.poll(now, wall)]
-        return [*out, *self._shares.poll(now, wall)]
+        self._at = now, wall
+        return [*out, *self._shares.poll(now, wall), *self._shared.poll(now, wall)]
 
     def handlers(self, view: Callable[[RequestReceived], View]) -> Mapping[int, Handler]:
-        return {**self._groups.handlers(view), **self._transactions.handlers(), **self._shares.handlers(view)}
+        shares = {**self._shares.handlers(view), **self._shared.handlers()}
+        return {**self._groups.handlers(view), **self._transactions.handlers(), **shares}
 
     def on_changed(self, key: PartitionId, now: Instant, wall: WallClock) -> Effects:
         out = [*self._groups.on_changed(key, now, wall), *self._transactions.on_changed(key, now, wall)]
-        return [*out, *self._shares.on_changed(key, now, wall)]
+        return [*out, *self._shares.on_changed(key, now, wall), *self._shared.on_changed(key, now, wall)]
+
+    def on_written(self, leader: Leader) -> None:
+        """More of the partition may be read."""
+        self._shared.on_written(leader)
 
     def owns(self, work_id: WorkId) -> bool:
-        return any(each.owns(work_id) for each in (self._transactions, self._groups, self._shares))
+        return any(each.owns(work_id) for each in (self._transactions, self._groups, self._shares, self._shared))
 
     def on_read(self, event: RecordsRead) -> Effects:
+        if self._shared.owns(event.work_id):
+            return self._shared.on_read(event)
         if self._shares.owns(event.work_id):
             return self._shares.on_read(event)
         if self._transactions.owns(event.work_id):
             return self._transactions.on_read(event)
         return self._groups.on_read(event)
 
-    def on_closed(self, connection_id: ConnectionId) -> None:
+    def on_found(self, event: TimestampFound) -> None:
+        self._shared.on_found(event)
+
+    def on_closed(self, connection_id: ConnectionId) -> Effects:
         """Nobody waits any more."""
         self._transactions.on_closed(connection_id)
+        return self._shared.on_closed(connection_id)
 
     # Calls.
 
+    def _calling(self) -> list[Groups | LateTransactions | LateSharePartitions]:
+        return [self._transactions, self._shared, *([] if self._made is None else [self._made])]
+
+    def _caller(self, call_id: CallId) -> Groups | LateTransactions | LateSharePartitions:
+        return next(each for each in self._calling() if each.owns_call(call_id))
+
     def owns_call(self, call_id: CallId) -> bool:
-        return self._transactions.owns_call(call_id) or (self._made is not None and self._made.owns_call(call_id))
+        return any(each.owns_call(call_id) for each in self._calling())
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
-        if self._made is not None and self._made.owns_call(call_id):
-            return self._made.on_response(call_id, body, now)
-        return self._transactions.on_response(call_id, body, now)
+        return self._caller(call_id).on_response(call_id, body, now)
 
     def on_failure(self, call_id: CallId, now: Instant) -> Effects:
-        if self._made is not None and self._made.owns_call(call_id):
-            return self._made.on_failure(call_id, now)
-        return self._transactions.on_failure(call_id, now)
+        return self._caller(call_id).on_failure(call_id, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from controller_runtime.broker.coordinators import Coordinators
 from controller_runtime.broker.delete_records import RecordDeletions
 from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import (
@@ -27,7 +28,6 @@ from controller_runtime.broker.effects import (
     TimestampFound,
 )
 from controller_runtime.broker.fetch import FetchHandler
-from controller_runtime.broker.late_coordinator import Coordinator
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
@@ -54,7 +54,7 @@ class LogEvents:
         fetch: FetchHandler,
         offsets: OffsetsHandler,
         deletions: RecordDeletions,
-        groups: Coordinator,
+        groups: Coordinators,
         metadata_directory: DirectoryId | None,
     ) -> None:
         """`metadata_directory` has the metadata log, too: the node cannot go on without it."""
@@ -117,7 +117,10 @@ class LogEvents:
                 if self._groups.owns(work_id):
                     return self._groups.on_read(event)
                 return self._fetch.on_read(event, now)
-            case TimestampFound():
+            case TimestampFound(work_id):
+                if self._groups.owns(work_id):
+                    self._groups.on_found(event)
+                    return []
                 return self._offsets.on_found(event)
             case _ as unknown:
                 assert_never(unknown)
@@ -157,6 +160,7 @@ class LogEvents:
         return out
 
     def _serve_written(self, leader: Leader, now: Instant) -> Effects:
+        self._groups.on_written(leader)
         return [*self._produce.on_written(leader, now), *self._fetch.on_written(leader, now)]
 
     def _directory_failed(self, event: DirectoryFailed, now: Instant) -> Effects | Fatal:

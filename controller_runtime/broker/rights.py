@@ -14,6 +14,7 @@ from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Re
 from controller_runtime.broker import rights_to_consumer_groups as consumer_groups
 from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
+from controller_runtime.broker import rights_to_shared_records as shared_records
 from controller_runtime.broker import rights_to_transactions as transactions
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
 from controller_runtime.broker.topic_partitions import fault_of as fault_of_page
@@ -228,6 +229,8 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
     ApiKey.SHARE_GROUP_HEARTBEAT: consumer_groups.heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
+    ApiKey.SHARE_FETCH: shared_records.members_request,
+    ApiKey.SHARE_ACKNOWLEDGE: shared_records.members_request,
     ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions,
     ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets,
     ApiKey.END_TXN: transactions.end,

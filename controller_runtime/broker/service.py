@@ -93,8 +93,7 @@ class BrokerService:
         self._lifecycle_calls = LifecycleCalls(node_id, self.lifecycle, calls)
         self._image, self._image_end = MetadataImage.empty(), Offset(0)
         self._controller: Endpoint | None = None
-        self._said = State.STARTING
-        self._changed_last = False
+        self._said, self._changed_last = State.STARTING, False
         paths, offline = config.directory_paths, config.offline_directories
         self._log_directories = LogDirectories(self.partitions, paths, self._long, offline)
         self._logs = LogEvents(
@@ -128,10 +127,14 @@ class BrokerService:
             new_uuid=new_uuid,
             version=lambda: self._image_end,
             may_describe=self._may_describe,
+            may_read=self._may_read,
         )
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_describe(connection, topic, self._image)
+
+    def _may_read(self, connection: ConnectionInfo, topic: str) -> bool:
+        return self.admission is None or self.admission.may_read(connection, topic, self._image)
 
     def _request_handlers(self, config: BrokerConfig) -> RequestHandlers:
         parts = Answerers(
@@ -260,9 +263,9 @@ class BrokerService:
             self.admission.on_closed(connection_id)
         self.sessions.on_closed(connection_id)
         self._long.closed(connection_id)
-        self._coordinators.on_closed(connection_id)
+        shared = self._coordinators.on_closed(connection_id)
         self._deletions.on_closed(connection_id)
-        return [*self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
+        return [*shared, *self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
 
     # Calls.
 

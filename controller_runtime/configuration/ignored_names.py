@@ -81,24 +81,20 @@ share.coordinator.cached.buffer.max.bytes int 1048588
 share.coordinator.threads int 1
 # states of share groups are small: they are written without a codec
 share.coordinator.state.topic.compression.codec int 0
-# records of share groups are not served yet
+# not looked at but as bounds of what groups are configured
 group.share.assignors list simple
-group.share.delivery.count.limit int 5
 group.share.max.assignment.interval.ms int 15000
 group.share.max.delivery.count.limit int 10
 group.share.max.heartbeat.interval.ms int 15000
 group.share.max.partition.max.record.locks int 4000
 group.share.max.record.lock.duration.ms int 60000
 group.share.max.session.timeout.ms int 60000
-group.share.max.share.sessions int 2000
 group.share.min.assignment.interval.ms int 0
 group.share.min.delivery.count.limit int 2
 group.share.min.heartbeat.interval.ms int 5000
 group.share.min.partition.max.record.locks int 100
 group.share.min.record.lock.duration.ms int 15000
 group.share.min.session.timeout.ms int 45000
-group.share.partition.max.record.locks int 2000
-group.share.record.lock.duration.ms int 30000
 share.fetch.purgatory.purge.interval.requests int 1000
 # streams groups are not served yet
 group.streams.assignment.interval.ms int 1000

@@ -90,8 +90,12 @@ group.max.session.timeout.ms int 1800000
 group.max.size int 2147483647
 group.min.session.timeout.ms int 6000
 group.share.assignment.interval.ms int 1000
+group.share.delivery.count.limit int 5
 group.share.heartbeat.interval.ms int 5000
+group.share.max.share.sessions int 2000
 group.share.max.size int 200
+group.share.partition.max.record.locks int 2000
+group.share.record.lock.duration.ms int 30000
 group.share.session.timeout.ms int 45000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null

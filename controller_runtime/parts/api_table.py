@@ -295,6 +295,8 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         in_pieces=True,
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Row((need(_DESCRIBE_TOPIC),), in_pieces=True),
+    ApiKey.SHARE_FETCH: Row((need(_READ_GROUP), need(_READ_TOPIC, part="topics")), in_pieces=True),
+    ApiKey.SHARE_ACKNOWLEDGE: Row((need(_READ_GROUP), need(_READ_TOPIC, part="topics")), in_pieces=True),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
     ApiKey.READ_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
     ApiKey.WRITE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),

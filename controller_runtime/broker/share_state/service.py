@@ -10,6 +10,7 @@ from controller_runtime.broker.effects import RecordsRead, WorkId
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects, Handler, LongAnswers
 from controller_runtime.broker.share_state.state_log import ShareStateLog
+from controller_runtime.broker.transactions.local_requests import LocalRequests, Then, drained
 from controller_runtime.coordinator.share_state import partition as of_partition
 from controller_runtime.coordinator.share_state.partition import BeginAt, Say
 from controller_runtime.coordinator.share_state.ports import KEYS
@@ -20,6 +21,7 @@ from controller_runtime.parts.effects import Log, Respond
 from controller_runtime.parts.events import RequestReceived
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.schema import Message
 
 
 class ShareStates:
@@ -34,10 +36,16 @@ class ShareStates:
         now: Instant,
     ) -> None:
         self._long, self._faults = long, faults
+        self._local = LocalRequests()
         self._state = ShareStateLog(partitions, settings, faults, now)
 
     def handlers(self, _: Callable[[RequestReceived], View]) -> Mapping[int, Handler]:
         return dict.fromkeys(KEYS, self._long.handler(self._answering))
+
+    def to_itself(self, body: Message, then: Then, now: Instant, wall: WallClock) -> Effects:
+        """A request of this broker to itself, and who gets the answer."""
+        event = self._local.begin(body, body.VERSIONS.highest, then)
+        return self._local.deliver(drained(self._answering(event, body, now, wall)))
 
     def _answering(self, event: RequestReceived, request: Any, now: Instant, wall: WallClock) -> Answering:
         work = answer(self._state.coordinator, event, request, now, wall)
@@ -62,7 +70,7 @@ class ShareStates:
                     out.append(Log(level, text))
                 case _ as unknown:
                     assert_never(unknown)
-        return [*out, *self._state.taken()]
+        return self._local.deliver([*out, *self._state.taken()])
 
     @property
     def has_more_to_do(self) -> bool:

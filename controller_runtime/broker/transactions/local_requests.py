@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from controller_runtime.broker.effects import BrokerEffect
+from controller_runtime.broker.long_answers import Answering
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.protocol.schema import Message
@@ -44,3 +45,15 @@ class LocalRequests:
             else:
                 then(each.body)
         return out
+
+
+def drained(work: Answering) -> list[BrokerEffect]:
+    """All of it at once: what a broker asks of itself is bounded where it is asked."""
+    out: list[BrokerEffect] = []
+    while True:
+        try:
+            unit = next(work)
+        except StopIteration as end:
+            return [*out, *end.value]
+        if unit is not None:
+            out.append(unit)

@@ -10,7 +10,7 @@ from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects, Handler, LongAnswers
 from controller_runtime.broker.peers import Peers
 from controller_runtime.broker.produce import ProduceHandler
-from controller_runtime.broker.transactions.local_requests import LocalRequests, is_local
+from controller_runtime.broker.transactions.local_requests import LocalRequests, drained, is_local
 from controller_runtime.broker.transactions.marker_sender import MarkerSender
 from controller_runtime.broker.transactions.marker_writes import MarkerWrites, OffsetsMarker
 from controller_runtime.broker.transactions.offsets import VerifiedOffsets, WriteOffsets
@@ -152,7 +152,7 @@ class Transactions:
         else:
             event = self._local.begin(body, body.VERSIONS.highest, answered)
             work = self._in_pieces(self._add_partitions)(event, body, now, wall)
-        return self._local.deliver(_drained(work))
+        return self._local.deliver(drained(work))
 
     def _marked(self, partition: of_partition.TransactionPartition, name: str, places: list[Place]) -> None:
         self._more += partition.marked(name, places, self._now, self._wall)
@@ -180,7 +180,7 @@ class Transactions:
     def _gathered(self, batched: adding.Batched, now: Instant, wall: WallClock) -> Effects:
         work = self._in_pieces(lambda *_: adding.answer_of(batched))(batched.event, None, now, wall)
         if is_local(batched.event.request_id):
-            return _drained(work)
+            return drained(work)
         return self._long.begin(batched.event, work)
 
     def _settled(self, effects: Effects, now: Instant, wall: WallClock) -> Effects:
@@ -240,15 +240,3 @@ class Transactions:
 
     def on_read(self, event: RecordsRead) -> Effects:
         return self._perform(self._state.on_read(event), self._now, self._wall)
-
-
-def _drained(work: Answering) -> list[BrokerEffect]:
-    """All of it at once: what a broker asks of itself is bounded where it is asked."""
-    out: list[BrokerEffect] = []
-    while True:
-        try:
-            unit = next(work)
-        except StopIteration as end:
-            return [*out, *end.value]
-        if unit is not None:
-            out.append(unit)

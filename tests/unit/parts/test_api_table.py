@@ -82,6 +82,8 @@ KAFKA: Final = {
         "DescribeProducers": "Read on Topic",
         "DescribeTransactions": "Describe on TransactionalId",
         "ListTransactions": "Describe on TransactionalId",
+        "ShareFetch": "Read on Group; topics: Read on Topic",
+        "ShareAcknowledge": "Read on Group; topics: Read on Topic",
         "InitializeShareGroupState": "ClusterAction on Cluster",
         "ReadShareGroupState": "ClusterAction on Cluster",
         "WriteShareGroupState": "ClusterAction on Cluster",

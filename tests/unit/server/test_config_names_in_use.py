@@ -35,7 +35,8 @@ def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
     readers = [path for room in rooms for path in room.rglob("*.py") if path not in tables]
     readers += [RUNTIME / "answers" / "connection_limits.py", RUNTIME / "coordinator" / "group_settings.py"]
     readers += [
-        RUNTIME / "coordinator" / room / "settings.py" for room in ("consumer", "share", "share_state", "transactions")
+        RUNTIME / "coordinator" / room / "settings.py"
+        for room in ("consumer", "share", "share_partitions", "share_state", "transactions")
     ]
     readers.append(RUNTIME / "broker" / "topic_rules.py")
     used = (set().union(*map(strings_of, readers)) | read_through_topics()) & set(BY_NAME)
