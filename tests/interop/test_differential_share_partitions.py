@@ -344,7 +344,7 @@ def test_sessions_have_epochs_and_members(pair: Pair) -> None:
             story.say(1, of(((0, 0, (ACCEPT,)),), 2), member=member)
         story.end("é" * 36)
         story.fetch(0, every(ONE, 0), group_id=None)
-        story.fetch(0, every(ONE, 0), group_id="", **WAIT)
+        story.fetch(0, every(ONE, 0), group_id="", max_wait_ms=500, min_bytes=1)
         story.fetch(3, every(ONE, 0), member="nobody")
         story.fetch(-1, member="nobody")
         story.fetch(0, of(((0, 0, (ACCEPT,)),)), member="nobody")
