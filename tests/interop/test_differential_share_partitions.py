@@ -57,6 +57,8 @@ TIME: Final = time.time_ns() // 1_000_000
 LARGEST: Final = (1 << 63) - 1
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 WAIT: Final[dict[str, Any]] = {"max_wait_ms": 20_000, "min_bytes": 1}
+ENDLESS: Final = "sessions"
+"""Groups whose members leave records locked: locks end after the stories."""
 Batches = tuple[tuple[int, int, tuple[int, ...]], ...]
 
 
@@ -325,7 +327,7 @@ def test_records_are_acquired_acknowledged_released_and_delivered_again(pair: Pa
     assert story.say(2, of(((0, 2, (ACCEPT,)), (3, 4, (RELEASE, REJECT))))) == [0, 0]
     assert acquired(story.fetch(3)) == [(3, 3, 2)]
     assert story.say(4, of(((3, 3, (ACCEPT,)),))) == [0, 0]
-    assert acquired(story.fetch(5, of(((5, 5, (ACCEPT,)), (6, 9, (RELEASE,)))), max_wait_ms=0)) in ([], [(6, 9, 2)])
+    assert acquired(story.fetch(5, of(((5, 9, (ACCEPT,)),)))) == []
     story.fetch(0, every(ONE, 0), member="other")
     story.end("m")
     for side in pair.sides:
@@ -335,14 +337,14 @@ def test_records_are_acquired_acknowledged_released_and_delivered_again(pair: Pa
 
 
 def test_sessions_have_epochs_and_members(pair: Pair) -> None:
-    story = Story(pair, "sessions")
-    story.begin((ONE, 0), (ONE, 1), (ONE, 2), (OTHER, 0))
     for version in (1, 2):
+        story = Story(pair, f"{ENDLESS}.{version}")
+        story.begin((ONE, 0), (ONE, 1), (ONE, 2), (OTHER, 0))
         story.version = version
         for member in ("", None, "x" * 37, "é" * 36):
             story.fetch(0, every(ONE, 2), member=member, **(WAIT if member and len(member) == 36 else {}))
             story.say(1, of(((0, 0, (ACCEPT,)),), 2), member=member)
-        story.end("é" * 36)
+        story.fetch(-1, member="é" * 36)
         story.fetch(0, every(ONE, 0), group_id=None)
         story.fetch(0, every(ONE, 0), group_id="", max_wait_ms=500, min_bytes=1)
         story.fetch(3, every(ONE, 0), member="nobody")
@@ -362,14 +364,12 @@ def test_sessions_have_epochs_and_members(pair: Pair) -> None:
         story.fetch(4, forget={"nobody's": (0,), OTHER: (7,), ONE: (5,)})
         story.fetch(5, forget={ONE: (0, 1)})
         story.say(6, {})
-        story.end("m")
+        story.fetch(-1)
         story.fetch(-1)
         story.fetch(0)
         story.fetch(1)
         story.fetch(2, max_records=0)
         story.say(-1, {})
-        story.end("m")
-    story.close()
 
 
 def test_a_topic_that_nobody_knows_fails_that_topic_and_not_the_request(pair: Pair) -> None:
@@ -460,7 +460,7 @@ def test_records_come_whole_batches_or_exactly_as_many_as_are_wanted(pair: Pair)
     story.fetch(2, member="x", max_records=3, share_acquire_mode=1)
     story.fetch(3, member="x", max_records=30)
     story.end("x")
-    story.fetch(0, every(OTHER, 1, 0), member="y", **WAIT)
+    story.fetch(0, every(OTHER, 1), member="y", **WAIT)
     story.fetch(1, member="y")
     story.close()
 
@@ -529,9 +529,6 @@ def test_whatever_two_members_do_both_answer_the_same(pair: Pair, seed: int) -> 
             found = acquired(story.fetch(epochs[member], topics, member=member, **more))
             held[member] += found
             epochs[member] += 1
-        elif dice.random() < 0.1:
-            story.end(member)
-            epochs[member], held[member] = 0, []
         else:
             first, last, _ = dice.choice(held[member] or [(0, 3, 0)])
             first = dice.randrange(first, last + 1)
@@ -562,6 +559,8 @@ def _records(side: Side) -> dict[Any, list[Any]]:
                 line = read(record.key, record.value)
                 assert isinstance(line, ShareRecord)
                 key, value = line.key, line.value
+                if key.group_id.startswith(ENDLESS):
+                    continue
                 assert partition_for(str(ShareKey(key.group_id, key.topic_id, key.partition)), 50) == index
                 if isinstance(value, ShareState):
                     value = replace(value, created_ms=value.created_ms - value.written_ms, written_ms=0)
