@@ -166,9 +166,6 @@ class LedShares:
         led.is_active = True
         self._wake(led)
 
-    def owns_lookup(self, work_id: WorkId) -> bool:
-        return work_id in self._lookups
-
     def on_found(self, event: TimestampFound) -> None:
         led, kept = self._lookups.pop(event.work_id)
         if led.ended is not None:

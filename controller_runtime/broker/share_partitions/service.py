@@ -136,8 +136,8 @@ class SharePartitions:
             partitions=wanted,
             then=lambda found: self._then(one, kept, {**found, **errors}),
         )
-        self._out += self._fetches.begin(fetch)
-        return self._taken()
+        begun = self._fetches.begin(fetch)
+        return [*self._taken(), *begun]
 
     def _may_read(self, who: ConnectionInfo) -> judged.MayRead:
         known: dict[str, bool] = {}
@@ -291,15 +291,16 @@ class SharePartitions:
 
     def poll(self, now: Instant, wall: WallClock) -> Effects:
         """After every event."""
+        out: Effects = []
         try:
             self._see_image()
-            self._out += self._led.poll(now, wall)
-            self._out += self._fetches.poll(now)
-            self._out += self._persister.poll(now)
-            self._out += self._refused.expired(now)
+            out += self._led.poll(now, wall)
+            out += self._fetches.poll(now)
+            out += self._persister.poll(now)
+            out += self._refused.expired(now)
         except Exception as error:
-            self._out.append(self._outside.faults.count(ApiKey.SHARE_FETCH, "coordinated", error))
-        return self._taken()
+            out.append(self._outside.faults.count(ApiKey.SHARE_FETCH, "coordinated", error))
+        return [*out, *self._taken()]
 
     def _see_image(self) -> None:
         """Where the cluster has no share groups any more, nothing is left of them."""

@@ -1,0 +1,144 @@
+"""Share partitions on a broker: what waits, what a closed connection leaves, who leads no more, where it begins."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages import initialize_share_group_state_request as initializes
+from controller_runtime.protocol.messages import share_fetch_request as fetches
+from controller_runtime.protocol.messages.config_record import ConfigRecord
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.initialize_share_group_state_response import (
+    InitializeShareGroupStateResponse,
+)
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
+from controller_runtime.protocol.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from controller_runtime.protocol.messages.share_fetch_response import ShareFetchResponse
+from controller_runtime.protocol.record_batch import Record, encode_batch
+from support.nodes.broker_world import BrokerWorld
+
+pytestmark = pytest.mark.unit
+
+SETTINGS = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+GROUP, TOPIC = "g", "work"
+
+
+def topic_id(world: BrokerWorld) -> Uuid:
+    topic = world.controller.image.topics.named(TOPIC)
+    assert topic is not None
+    return topic.id
+
+
+def serving(*places: int, start: int = 0, configs: tuple[tuple[str, str], ...] = ()) -> BrokerWorld:
+    """With ten records in each of two partitions, and states of `places`."""
+    world = BrokerWorld(node_configs=SETTINGS)
+    world.start()
+    topics = (CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1),)
+    world.controller.decide(CreateTopicsRequest(topics=topics))
+    for name, value in configs:
+        record = ConfigRecord(resource_type=32, resource_name=GROUP, name=name, value=value)
+        world.controller.append([(record, 0)])
+    world.settle()
+    records = [Record(offset=n, timestamp=world.wall, key=None, value=b"v") for n in range(10)]
+    data = encode_batch(records, base_offset=0, partition_leader_epoch=-1)
+    parts = tuple(PartitionProduceData(index=index, records=data) for index in range(2))
+    world.send(
+        ProduceRequest(acks=-1, timeout_ms=1000, topic_data=(TopicProduceData(name=TOPIC, partition_data=parts),)), 9
+    )
+    world.settle()
+    world.send(fetch(world, "nobody", 0, 0))  # Its state is looked for, so there is a topic of states.
+    world.wait(1.0)
+    for index in places:
+        part = initializes.PartitionData(partition=index, state_epoch=1, start_offset=start)
+        state = initializes.InitializeStateData(topic_id=topic_id(world), partitions=(part,))
+        asked = initializes.InitializeShareGroupStateRequest(group_id=GROUP, topics=(state,))
+        answer = world.ask(asked, InitializeShareGroupStateResponse)
+        assert answer.results[0].partitions[0].error_code == ErrorCode.NONE
+    return world
+
+
+def fetch(world: BrokerWorld, member: str, epoch: int, *places: int, wait_ms: int = 500) -> fetches.ShareFetchRequest:
+    parts = tuple(fetches.FetchPartition(partition_index=index) for index in places)
+    return fetches.ShareFetchRequest(
+        group_id=GROUP,
+        member_id=member,
+        share_session_epoch=epoch,
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        max_records=100,
+        batch_size=100,
+        topics=(fetches.FetchTopic(topic_id=topic_id(world), partitions=parts),) if places else (),
+    )
+
+
+def told(world: BrokerWorld, request: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
+    """By partition: the code, and what was acquired."""
+    answer = world.answers[request]  # type: ignore[index]
+    assert isinstance(answer, ShareFetchResponse)
+    assert answer.error_code == ErrorCode.NONE
+    return sorted(
+        (
+            one.partition_index,
+            one.error_code,
+            [(each.first_offset, each.last_offset, each.delivery_count) for each in one.acquired_records],
+        )
+        for topic in answer.responses
+        for one in topic.partitions
+    )
+
+
+def test_one_partition_without_a_state_and_one_that_begins_at_a_time_are_each_answered_once() -> None:
+    world = serving(0, start=-1, configs=(("share.auto.offset.reset", "by_duration:PT1H"),))
+    request = world.send(fetch(world, "m", 0, 0, 1))
+    world.settle()
+    assert told(world, request) == [(1, ErrorCode.UNKNOWN_SERVER_ERROR, [])]
+    again = world.send(fetch(world, "m", 1))
+    world.settle()
+    assert told(world, again)[0] == (0, ErrorCode.NONE, [(0, 9, 1)])
+
+
+def test_who_waits_gets_what_a_closed_connection_leaves() -> None:
+    world = serving(0)
+    first = world.send(fetch(world, "first", 0, 0), connection=2)
+    world.settle()
+    assert told(world, first) == [(0, ErrorCode.NONE, [(0, 9, 1)])]
+    second = world.send(fetch(world, "second", 0, 0, wait_ms=20_000), connection=3)
+    world.settle()
+    assert second not in world.answers
+    world.hang_up(2)
+    world.settle()
+    assert told(world, second) == [(0, ErrorCode.NONE, [(0, 9, 2)])]
+
+
+def test_a_lock_ends_by_itself() -> None:
+    world = serving(0)
+    world.send(fetch(world, "first", 0, 0), connection=2)
+    world.settle()
+    second = world.send(fetch(world, "second", 0, 0, wait_ms=60_000), connection=3)
+    world.wait(29.0)
+    assert second not in world.answers
+    world.wait(2.0)
+    assert told(world, second) == [(0, ErrorCode.NONE, [(0, 9, 2)])]
+
+
+def test_who_waits_for_a_partition_that_is_led_elsewhere_is_told() -> None:
+    world = serving(0)
+    world.send(fetch(world, "first", 0, 0), connection=2)
+    world.settle()
+    second = world.send(fetch(world, "second", 0, 0, wait_ms=20_000), connection=3)
+    world.settle()
+    change = PartitionChangeRecord(topic_id=topic_id(world), partition_id=0, leader=-1)
+    world.controller.append([(change, change.VERSIONS.highest)])
+    world.see_metadata()
+    world.settle()
+    assert told(world, second) == [(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, [])]
