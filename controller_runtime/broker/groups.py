@@ -27,8 +27,9 @@ from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects
 from controller_runtime.broker.offsets_topic import offsets_topic
 from controller_runtime.broker.sequences import Verification
+from controller_runtime.broker.share_state import share_groups
+from controller_runtime.broker.share_state.end_offsets import EndOffsets
 from controller_runtime.broker.share_state.persister import SharePersister
-from controller_runtime.broker.share_state.share_groups import begin_states
 from controller_runtime.coordinator import (
     admin_requests,
     consumer_describing,
@@ -38,6 +39,8 @@ from controller_runtime.coordinator import (
     offset_fetch,
     offset_requests,
     retention,
+    share_describing,
+    share_offsets,
     share_requests,
     transactional_offsets,
 )
@@ -85,6 +88,7 @@ class Groups:
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
         self._logs: Final[LedLogs[GroupPartition]] = LedLogs(_OWN_READS, settings.load_buffer_bytes, loading.replay)
         self._persister = SharePersister(outside.peers, lambda: partitions.image, self._make_share_topic)
+        self._ends = EndOffsets(outside.peers, partitions)
         self._out: list[BrokerEffect] = []
         self._topics_seen = MetadataImage.empty().topics
         self._check_at = Instant(now + settings.retention_check_interval_ms / 1000)
@@ -161,6 +165,8 @@ class Groups:
             ApiKey.LEAVE_GROUP: membership_requests.leave_group,
             ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_requests.beat,
             ApiKey.SHARE_GROUP_HEARTBEAT: share_requests.beat,
+            ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_offsets.alter_offsets,
+            ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete_offsets,
         }
         in_pieces: dict[int, Callable[..., InPieces[Respond, list[Respond]]]] = {
             ApiKey.OFFSET_COMMIT: offset_requests.commit_offsets,
@@ -170,6 +176,8 @@ class Groups:
             ApiKey.DESCRIBE_GROUPS: admin_requests.describe_groups,
             ApiKey.DELETE_GROUPS: admin_requests.delete_groups,
             ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_describing.describe_consumer_groups,
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: partial(share_groups.describe_offsets, self._persister, self._ends),
+            ApiKey.SHARE_GROUP_DESCRIBE: share_describing.describe_share_groups,
         }
         return {
             ApiKey.FIND_COORDINATOR: partial(self._find, view),
@@ -309,19 +317,23 @@ class Groups:
         whole, partition.gathered = partition.gathered, []
         wanted, partition.wanted = partition.wanted, []
         for each in wanted:
-            begin_states(self._persister, self._coordinator, each)
+            share_groups.ask(self._persister, self._coordinator, each)
         return [admin_requests.deletion_answer(each) for each in whole]
 
     # Calls.
 
     def owns_call(self, call_id: CallId) -> bool:
-        return self._persister.owns(call_id)
+        return self._persister.owns(call_id) or self._ends.owns(call_id)
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        if self._ends.owns(call_id):
+            return self._ends.on_response(call_id, body)
         self._persister.on_response(call_id, body, now)
         return []
 
     def on_failure(self, call_id: CallId, now: Instant) -> Effects:
+        if self._ends.owns(call_id):
+            return self._ends.on_failure(call_id)
         self._persister.on_failure(call_id, now)
         return []
 

@@ -14,6 +14,7 @@ from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Re
 from controller_runtime.broker import rights_to_consumer_groups as consumer_groups
 from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
+from controller_runtime.broker import rights_to_share_groups as share_groups
 from controller_runtime.broker import rights_to_shared_records as shared_records
 from controller_runtime.broker import rights_to_transactions as transactions
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
@@ -228,6 +229,10 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.DELETE_GROUPS: groups.delete_groups,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
     ApiKey.SHARE_GROUP_HEARTBEAT: consumer_groups.heartbeat,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: share_groups.describe,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_groups.alter,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_groups.delete,
+    ApiKey.SHARE_GROUP_DESCRIBE: consumer_groups.describe,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     ApiKey.SHARE_FETCH: shared_records.members_request,
     ApiKey.SHARE_ACKNOWLEDGE: shared_records.members_request,

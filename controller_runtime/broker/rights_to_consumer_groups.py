@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from controller_runtime.answers.rights.verdict import Judged, Judging, Refused
 from controller_runtime.coordinator import consumer_requests, share_requests
@@ -18,17 +18,17 @@ from controller_runtime.protocol.authorized_operations import ALL_OF_GROUP, NOT_
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
-from controller_runtime.protocol.messages.consumer_group_describe_response import (
-    ConsumerGroupDescribeResponse,
-    DescribedGroup,
-)
+from controller_runtime.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
+from controller_runtime.protocol.messages.share_group_describe_response import ShareGroupDescribeResponse
 from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 
 _GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_Described = ConsumerGroupDescribeResponse | ShareGroupDescribeResponse
 _HIDDEN: Final = "The group has described topic(s) that the client is not authorized to describe."
 
 
@@ -36,6 +36,7 @@ _FEATURES: Final[Mapping[type[Message], str]] = {
     ConsumerGroupHeartbeatRequest: consumer_requests.FEATURE,
     ConsumerGroupDescribeRequest: consumer_requests.FEATURE,
     ShareGroupHeartbeatRequest: share_requests.FEATURE,
+    ShareGroupDescribeRequest: share_requests.FEATURE,
 }
 
 
@@ -56,7 +57,7 @@ def heartbeat(judged: Judged, request: ConsumerGroupHeartbeatRequest | ShareGrou
     return None if may else Refused(refusal(request, _TOPIC_DENIED))
 
 
-def describe(judged: Judged, request: ConsumerGroupDescribeRequest) -> Judging:
+def describe(judged: Judged, request: ConsumerGroupDescribeRequest | ShareGroupDescribeRequest) -> Judging:
     if not _is_enabled(judged, request):
         return None
     may = partial(judged.asking.may, Operation.DESCRIBE, Resource.GROUP)
@@ -66,34 +67,37 @@ def describe(judged: Judged, request: ConsumerGroupDescribeRequest) -> Judging:
         (allowed if may(group_id) else denied).append(group_id)
         yield None
     refused = refusal(replace(request, group_ids=tuple(denied)), _GROUP_DENIED)
-    assert isinstance(refused, ConsumerGroupDescribeResponse), "it refuses ConsumerGroupDescribe"
-    said = refused.groups
+    assert isinstance(refused, _Described), "it refuses what is asked"
+    said: tuple[Any, ...] = refused.groups
 
     def complete(answer: Message) -> InPieces[NoReturn, Message]:
-        assert isinstance(answer, ConsumerGroupDescribeResponse), "it answers ConsumerGroupDescribe"
-        groups: list[DescribedGroup] = []
+        assert isinstance(answer, _Described), "it answers what is asked"
+        groups: list[Any] = []
         for each in answer.groups:
             groups.append((yield from _seen(judged, each)))
-        return replace(answer, groups=(*said, *groups))
+        whole: Any = answer
+        described: Message = replace(whole, groups=(*said, *groups))
+        return described
 
     return Narrowed(request, replace(request, group_ids=tuple(allowed)), complete)
 
 
-def _seen(judged: Judged, group: DescribedGroup) -> InPieces[NoReturn, DescribedGroup]:
+def _seen(judged: Judged, group: Any) -> InPieces[NoReturn, Any]:
     may = True
     for name in dict.fromkeys(_topics_of(group)):
         may = may and judged.asking.could(Operation.DESCRIBE, Resource.TOPIC, name)
         yield None
     if not may:
-        return DescribedGroup(group_id=group.group_id, error_code=_TOPIC_DENIED, error_message=_HIDDEN)
+        return type(group)(group_id=group.group_id, error_code=_TOPIC_DENIED, error_message=_HIDDEN)
     bits = group.authorized_operations
     if bits != NOT_ASKED:
         bits = judged.asking.operations(ALL_OF_GROUP, Resource.GROUP, group.group_id)
     return replace(group, authorized_operations=bits)
 
 
-def _topics_of(group: DescribedGroup) -> Iterator[str]:
+def _topics_of(group: Any) -> Iterator[str]:
+    """Members of share groups have no target of their own."""
     for member in group.members:
-        for assignment in (member.assignment, member.target_assignment):
-            for topic in assignment.topic_partitions:
+        for assignment in (member.assignment, getattr(member, "target_assignment", None)):
+            for topic in () if assignment is None else assignment.topic_partitions:
                 yield topic.topic_name

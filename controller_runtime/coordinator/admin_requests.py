@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from controller_runtime.coordinator import share_deleting
 from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
@@ -12,6 +13,7 @@ from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.log_waits import Gathering, PartStored
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetPlace, OffsetRecord
+from controller_runtime.coordinator.share import records as of_shares
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -145,6 +147,9 @@ def delete_groups(
         error = found if isinstance(found, ErrorCode) else _judge_deletion(found, group_id)
         gathering.codes[place] = error
         if not error and not isinstance(found, ErrorCode):
+            shared = found.shares.by_id.get(group_id)
+            if shared is not None and share_deleting.begin(found, shared, PartStored(gathering, place), now, wall):
+                continue
             gathering.open += 1
             said = found.write(tombstones(found, group_id), PartStored(gathering, place), now, wall)
             assert not said, "a part says nothing"
@@ -160,8 +165,8 @@ def _judge_deletion(partition: GroupPartition, group_id: str) -> ErrorCode:
     if consumers is not None:
         return ErrorCode.NON_EMPTY_GROUP if consumers.members else ErrorCode.NONE
     shared = partition.shares.by_id.get(group_id)
-    if shared is not None and shared.members:
-        return ErrorCode.NON_EMPTY_GROUP
+    if shared is not None:
+        return ErrorCode.NON_EMPTY_GROUP if shared.members else ErrorCode.NONE
     group = partition.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -175,6 +180,8 @@ def tombstones(partition: GroupPartition, group_id: str) -> list[GroupLogRecord]
     if consumers is not None:
         itself = records.group_gone(group_id, list(consumers.members), list(consumers.resolved))
         return [*(OffsetRecord(place, None) for place in places), *itself]
+    if group_id in partition.shares.by_id:
+        return list(of_shares.group_gone(group_id))
     return [*(OffsetRecord(place, None) for place in places), GroupRecord(group_id, None)]
 
 

@@ -24,14 +24,23 @@ from controller_runtime.coordinator.consumer.record_shapes import EpochKey
 from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.coordinator.group_settings import GroupSettings
-from controller_runtime.coordinator.log_waits import Answer, Gathering, GroupStored, PartStored, Then, Waiting, told_of
+from controller_runtime.coordinator.log_waits import (
+    Answer,
+    Gathering,
+    GroupStored,
+    PartStored,
+    StatesGone,
+    Then,
+    Waiting,
+    told_of,
+)
 from controller_runtime.coordinator.member_exits import gone
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetRecord, batch_of
 from controller_runtime.coordinator.ports import OffsetsTopic
 from controller_runtime.coordinator.share import heartbeats as sharing
 from controller_runtime.coordinator.share.group import ShareGroups
 from controller_runtime.coordinator.share.records import ShareGroupRecord
-from controller_runtime.coordinator.share.values import ShareChange, ShareWorld, StatesWanted
+from controller_runtime.coordinator.share.values import AnswerLater, ShareChange, ShareWorld, StatesWanted
 from controller_runtime.coordinator.timers import Timers
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
@@ -75,7 +84,7 @@ class GroupPartition:
     """What takes long, to be done in pieces."""
     gathered: list[Gathering] = field(default_factory=list)
     """Whose last part is there."""
-    wanted: list[StatesWanted] = field(default_factory=list)
+    wanted: list[StatesWanted | StatesGone] = field(default_factory=list)
     """Of the share coordinator."""
     _waiting: deque[Waiting] = field(default_factory=deque)
 
@@ -310,12 +319,14 @@ class GroupPartition:
                     return []
                 return self.perform(group, classic.on_stored(group, stored, told, now, wall), now, wall)
             case PartStored(gathering, place):
-                gathering.codes[place] = told
-                gathering.open -= 1
-                if gathering.open == 0 and gathering.is_whole:
+                if gathering.tell(place, told):
                     self.gathered.append(gathering)
                 return []
-            case StatesWanted():
+            case StatesGone(_, _, PartStored() as part) if told:
+                return self._tell(part, error, now, wall)
+            case StatesGone(_, _, AnswerLater() as later) | StatesWanted(_, _, _, AnswerLater() as later) if told:
+                return [Respond(later.request_id, refusal(later.request, told))]
+            case StatesWanted() | StatesGone():
                 if not told:
                     self.wanted.append(then)
                 return []

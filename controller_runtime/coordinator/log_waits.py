@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from controller_runtime.coordinator.classic_values import Stored
-from controller_runtime.coordinator.share.values import StatesWanted
-from controller_runtime.identifiers import Instant
+from controller_runtime.coordinator.share.values import AnswerLater, StatesWanted
+from controller_runtime.identifiers import Instant, Uuid
 from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message
@@ -41,6 +42,12 @@ class Gathering:
     is_whole: bool = False
     """All parts were asked for."""
 
+    def tell(self, place: int, code: ErrorCode) -> bool:
+        """What became of a part; whether that was the last one."""
+        self.codes[place] = code
+        self.open -= 1
+        return self.open == 0 and self.is_whole
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -63,7 +70,16 @@ class PartStored:
     place: int
 
 
-Then = Answer | GroupStored | PartStored | StatesWanted
+@dataclass(frozen=True, slots=True)
+class StatesGone:
+    """The share coordinator is to forget states of a group; `told`: whose part that is."""
+
+    group_id: str
+    partitions: Mapping[Uuid, frozenset[int]]
+    told: PartStored | AnswerLater
+
+
+Then = Answer | GroupStored | PartStored | StatesWanted | StatesGone
 """Who is told what became of a write."""
 
 

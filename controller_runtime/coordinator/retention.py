@@ -24,6 +24,7 @@ from controller_runtime.coordinator.offsets_records import (
     OffsetPlace,
     OffsetRecord,
 )
+from controller_runtime.coordinator.share import states
 from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.pieces import InPieces
@@ -101,6 +102,9 @@ def forget_topics(
             if topic in deleted and committed.topic_id in (ZERO_UUID, deleted[topic])
         ]
         yield from _written(partition, gone, now, wall)
+    for shared in list(partition.shares.by_id.values()):
+        yield None
+        partition.act_shared(states.forgotten(shared, set(deleted.values()), partition.share_world(wall)), now, wall)
 
 
 def _written(

@@ -286,6 +286,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
     ApiKey.SHARE_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
+    ApiKey.SHARE_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
     ApiKey.DESCRIBE_TRANSACTIONS: Row(
         (need(_DESCRIBE_TRANSACTION),),
         in_pieces=True,
@@ -302,6 +303,13 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
     ApiKey.DELETE_SHARE_GROUP_STATE: Row(_NODES, in_pieces=True),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Row(_NODES, in_pieces=True),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Row(
+        (need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Row((need(_READ_GROUP), need(_READ_TOPIC, part="topics"))),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Row(
+        (need(Right(Operation.DELETE, Resource.GROUP)), need(_READ_TOPIC, part="topics"))
+    ),
     ApiKey.ADD_RAFT_VOTER: _forwarded(ApiKey.ADD_RAFT_VOTER),
     ApiKey.REMOVE_RAFT_VOTER: _forwarded(ApiKey.REMOVE_RAFT_VOTER),
 }

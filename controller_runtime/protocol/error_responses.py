@@ -95,6 +95,8 @@ ABOUT_GROUPS: Final = frozenset(
         "DescribeGroupsRequest",
         "DeleteGroupsRequest",
         "ConsumerGroupDescribeRequest",
+        "ShareGroupDescribeRequest",
+        "DescribeShareGroupOffsetsRequest",
     }
 )
 """Requests about groups that name several things: their shapes are in a module of their own."""

@@ -17,6 +17,13 @@ from controller_runtime.protocol.messages.delete_groups_request import DeleteGro
 from controller_runtime.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from controller_runtime.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from controller_runtime.protocol.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
+from controller_runtime.protocol.messages.describe_share_group_offsets_response import (
+    DescribeShareGroupOffsetsResponse,
+)
+from controller_runtime.protocol.messages.describe_share_group_offsets_response import (
+    DescribeShareGroupOffsetsResponseGroup as DescribedShareOffsets,
+)
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from controller_runtime.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from controller_runtime.protocol.messages.join_group_request import JoinGroupRequest
@@ -34,6 +41,9 @@ from controller_runtime.protocol.messages.offset_fetch_response import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
+from controller_runtime.protocol.messages.share_group_describe_response import DescribedGroup as DescribedShareGroup
+from controller_runtime.protocol.messages.share_group_describe_response import ShareGroupDescribeResponse
 from controller_runtime.protocol.schema import Message
 
 
@@ -91,6 +101,16 @@ def _describe_consumers(request: ConsumerGroupDescribeRequest, error: int) -> Me
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
+def _describe_sharers(request: ShareGroupDescribeRequest, error: int) -> Message:
+    groups = tuple(DescribedShareGroup(group_id=each, error_code=error) for each in request.group_ids)
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _describe_offsets(request: DescribeShareGroupOffsetsRequest, error: int) -> Message:
+    groups = (DescribedShareOffsets(group_id=each.group_id, error_code=error) for each in request.groups)
+    return DescribeShareGroupOffsetsResponse(groups=tuple(groups))
+
+
 def _delete(request: DeleteGroupsRequest, error: int) -> Message:
     names = request.groups_names
     return DeleteGroupsResponse(results=tuple(DeletableGroupResult(group_id=each, error_code=error) for each in names))
@@ -104,4 +124,6 @@ SHAPES: Final[dict[str, Callable[[Any, int], Message]]] = {
     "DescribeGroupsRequest": _describe,
     "DeleteGroupsRequest": _delete,
     "ConsumerGroupDescribeRequest": _describe_consumers,
+    "ShareGroupDescribeRequest": _describe_sharers,
+    "DescribeShareGroupOffsetsRequest": _describe_offsets,
 }

@@ -15,10 +15,16 @@ from controller_runtime.coordinator.offsets_records import read
 from controller_runtime.coordinator.share.records import ShareGroupRecord
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.messages import alter_share_group_offsets_request as alters
+from controller_runtime.protocol.messages import delete_share_group_offsets_request as deletes
+from controller_runtime.protocol.messages import describe_share_group_offsets_request as describes
+from controller_runtime.protocol.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from controller_runtime.protocol.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from controller_runtime.protocol.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from controller_runtime.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -29,6 +35,7 @@ from controller_runtime.protocol.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from controller_runtime.protocol.record_batch import decode_batches
 from support.apache_kafka.differential import Case, Pair, Side, Table, judge
@@ -40,6 +47,7 @@ BROKER = (ListenerType.BROKER,)
 GROUP, CONSUMERS, NOBODYS = "sharers.known", "sharers.consumers", "sharers.nobodys"
 TOPIC, OFFSETS, STATES, PARTITIONS = "orders", "__consumer_offsets", "__share_group_state", 50
 PATIENCE_S = 60.0
+NAMES = (" ", ".", "a" * 249, "\u00e4\U0001f600")
 
 
 def call(side: Side, request: Any, version: int | None = None) -> Any:
@@ -118,7 +126,23 @@ def _heartbeat() -> Table:
     )
 
 
-TABLES = (_heartbeat(),)
+def _describe() -> Table:
+    return Table(
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        BROKER,
+        (
+            Case("one", ShareGroupDescribeRequest(group_ids=(GROUP,))),
+            Case("with rights", ShareGroupDescribeRequest(group_ids=(GROUP,), include_authorized_operations=True)),
+            Case("unknown ones", ShareGroupDescribeRequest(group_ids=(NOBODYS, "", "\u00e4\U0001f600"))),
+            Case("of consumers", ShareGroupDescribeRequest(group_ids=(CONSUMERS,))),
+            Case("twice", ShareGroupDescribeRequest(group_ids=(GROUP, GROUP))),
+            Case("none", ShareGroupDescribeRequest()),
+            *(Case(f"of the name {name!r}", ShareGroupDescribeRequest(group_ids=(name,))) for name in NAMES),
+        ),
+    )
+
+
+TABLES = (_heartbeat(), _describe())
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key.name.lower())
@@ -234,6 +258,12 @@ def _members_come_and_go(side: Side, group_id: str) -> list[tuple[Any, ...]]:
     told.lines += [
         (each.protocol_type, each.group_state, each.group_type) for each in listed if each.group_id == group_id
     ]
+    described = call(side, ShareGroupDescribeRequest(group_ids=(group_id,))).groups[0]
+    told.lines.append((described.error_code, described.group_state, described.group_epoch, described.assignment_epoch))
+    deletes = DeleteGroupsRequest(groups_names=(group_id, group_id, "sharers.never"))
+    told.lines.append(tuple(each.error_code for each in call(side, deletes).results))
+    told.lines.append(tuple(told.written()))
+    told.lines.append((call(side, ShareGroupDescribeRequest(group_ids=(group_id,))).groups[0].error_code,))
     return told.lines
 
 
@@ -281,3 +311,98 @@ def _others_ask(side: Side) -> list[tuple[Any, ...]]:
 def test_others_are_answered_about_share_groups_as_by_kafka(pair: Pair) -> None:
     java, ours = (_others_ask(side) for side in pair.sides)
     assert ours == java
+
+
+def alter(group_id: str, *topics: tuple[str, dict[int, int]]) -> AlterShareGroupOffsetsRequest:
+    return AlterShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=tuple(
+            alters.AlterShareGroupOffsetsRequestTopic(
+                topic_name=name,
+                partitions=tuple(
+                    alters.AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=offset)
+                    for index, offset in offsets.items()
+                ),
+            )
+            for name, offsets in topics
+        ),
+    )
+
+
+def delete(group_id: str, *topics: str) -> DeleteShareGroupOffsetsRequest:
+    named = (deletes.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in topics)
+    return DeleteShareGroupOffsetsRequest(group_id=group_id, topics=tuple(named))
+
+
+def look(*groups: tuple[str, dict[str, tuple[int, ...]] | None]) -> DescribeShareGroupOffsetsRequest:
+    def topics(wanted: dict[str, tuple[int, ...]] | None) -> Any:
+        if wanted is None:
+            return None
+        return tuple(
+            describes.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes)
+            for name, indexes in wanted.items()
+        )
+
+    return DescribeShareGroupOffsetsRequest(
+        groups=tuple(
+            describes.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=topics(wanted))
+            for group_id, wanted in groups
+        )
+    )
+
+
+OFFSETS_TABLES = (
+    Table(
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        BROKER,
+        (
+            Case("of no group", alter("", (TOPIC, {0: 1}))),
+            Case("of a group with members", alter(GROUP, (TOPIC, {0: 1}))),
+            Case("of consumers", alter(CONSUMERS, (TOPIC, {0: 1}))),
+            Case("of unknown topics", alter("sharers.altered", ("no.such.topic", {0: 1, 1: 2}))),
+            Case("of unknown partitions", alter("sharers.altered", (TOPIC, {77: 1}))),
+            Case("of several", alter("sharers.altered", (TOPIC, {0: 7, 77: 1}), ("no.such.topic", {0: 1}))),
+            Case("of negative offsets", alter("sharers.altered", (TOPIC, {0: -7}))),
+            Case("again", alter("sharers.altered", (TOPIC, {0: 3, 1: 4}))),
+            *(Case(f"of the topic {name!r}", alter("sharers.altered", (name, {0: 1}))) for name in NAMES),
+        ),
+    ),
+    Table(
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        BROKER,
+        (
+            Case("of no group", look(("", {TOPIC: (0,)}))),
+            Case("all of no group", look(("", None))),
+            Case("all of an unknown group", look((NOBODYS, None))),
+            Case("of an unknown group", look((NOBODYS, {TOPIC: (0, 1), "no.such.topic": (0, 1)}))),
+            Case("all of consumers", look((CONSUMERS, None))),
+            Case("of nothing", look((GROUP, {}))),
+            Case("without partitions", look((GROUP, {TOPIC: ()}))),
+            Case("all", look(("sharers.altered", None))),
+            Case("of several groups", look(("sharers.altered", {TOPIC: (0, 1, 2)}), (GROUP, {TOPIC: (0, -1)}))),
+            Case("of none", look()),
+            *(Case(f"of the topic {name!r}", look((GROUP, {name: (0,)}))) for name in NAMES),
+        ),
+    ),
+    Table(
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        BROKER,
+        (
+            Case("of no group", delete("", TOPIC)),
+            Case("of a group with members", delete(GROUP, TOPIC)),
+            Case("of consumers", delete(CONSUMERS, TOPIC)),
+            Case("of an unknown group", delete(NOBODYS, TOPIC)),
+            Case("of nothing", delete("sharers.altered")),
+            Case("of unknown topics", delete("sharers.altered", "no.such.topic", "payments")),
+            Case("of several", delete("sharers.altered", TOPIC, "no.such.topic")),
+            Case("again", delete("sharers.altered", TOPIC)),
+            *(Case(f"of the topic {name!r}", delete("sharers.altered", name)) for name in NAMES),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("table", OFFSETS_TABLES, ids=lambda table: table.key.name.lower())
+def test_offsets_are_altered_and_deleted_as_by_kafka(pair: Pair, table: Table) -> None:
+    """In this order: what the first table sets the second one takes away."""
+    judge(pair, table)

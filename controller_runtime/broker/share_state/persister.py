@@ -25,7 +25,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
 
 Place = tuple[Uuid, int]
-Answered = Callable[[Mapping[Place, Any], Instant, WallClock], object]
+Answered = Callable[[Mapping[Place, Any], Instant, WallClock], "list[BrokerEffect]"]
 """Who gets the answers, by topic and partition: `PartitionResult` of the API, or an error that stands for one."""
 _CHANNEL: Final = "share-states"
 _MOST_AT_ONCE: Final = 1_000
@@ -101,7 +101,7 @@ class SharePersister:
         finished, self._finished = self._finished, []
         for errand in finished:
             missing = dict.fromkeys(errand.open, Unanswered(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-            errand.answered({**errand.done, **missing}, now, wall)
+            out += errand.answered({**errand.done, **missing}, now, wall)
         for errand in [each for each in self._errands if not each.in_flight and each.not_before <= now]:
             out += self._send(errand, now)
             self._settle(errand, now)

@@ -44,17 +44,35 @@ def wanted(
     lacking = _lacking(group, names, world)
     if not lacking:
         return None
-    topics = group.topics
-    initializing = joined(topics.initializing, lacking)
-    still = [topic_id for topic_id in topics.deleting if topic_id not in initializing]
-    change.records.append(
-        records.states(
-            group.group_id,
-            replace(topics, initializing=initializing, deleting=named(still, world.image)),
-        )
-    )
+    change.records.append(begun(group, lacking, world))
     offsets = {topic_id: dict.fromkeys(sorted(each.partitions), _UNKNOWN_OFFSET) for topic_id, each in lacking.items()}
     return StatesWanted(group.group_id, epoch, offsets)
+
+
+def begun(group: ShareGroup, asked: Mapping[Uuid, Shared], world: ShareWorld) -> records.ShareGroupRecord:
+    """These are asked for; what was to go of them stays."""
+    topics = group.topics
+    initializing = joined(topics.initializing, asked)
+    still = [topic_id for topic_id in topics.deleting if topic_id not in initializing]
+    return records.states(
+        group.group_id, replace(topics, initializing=initializing, deleting=named(still, world.image))
+    )
+
+
+def deleting(group: ShareGroup, gone: Collection[Uuid], world: ShareWorld) -> ShareChange:
+    """The states of these topics are to go."""
+    topics = group.topics
+    rest = {each: shared for each, shared in topics.initialized.items() if each not in gone}
+    names = named([*topics.deleting, *(each for each in gone if each not in topics.deleting)], world.image)
+    record = records.states(group.group_id, SharedTopics(topics.initializing, rest, names))
+    return ShareChange(group.group_id, [record])
+
+
+def deleted(group: ShareGroup, gone: Collection[Uuid], world: ShareWorld) -> ShareChange:
+    topics = group.topics
+    names = named([each for each in topics.deleting if each not in gone], world.image)
+    record = records.states(group.group_id, SharedTopics(topics.initializing, topics.initialized, names))
+    return ShareChange(group.group_id, [record])
 
 
 def _lacking(group: ShareGroup, names: Collection[str], world: ShareWorld) -> dict[Uuid, Shared]:
@@ -93,6 +111,36 @@ def refused(group: ShareGroup, asked: Mapping[Uuid, frozenset[int]], world: Shar
     change, topics = ShareChange(group.group_id), group.topics
     if topics.initializing:
         change.records.append(_states(group, without(topics.initializing, asked), topics.initialized, world))
+    return change
+
+
+def kept(group: ShareGroup, image: MetadataImage) -> dict[Uuid, frozenset[int]]:
+    """All of which there may be a state, of topics that are there or whose partitions are known."""
+    topics = group.topics
+    found = {each: shared.partitions for each, shared in joined(topics.initialized, topics.initializing).items()}
+    for topic_id in topics.deleting:
+        topic = image.topics.get(topic_id)
+        if topic is not None:
+            found[topic_id] = found.get(topic_id, frozenset()) | frozenset(range(topic.partition_count))
+    return found
+
+
+def all_deleting(group: ShareGroup, gone: Mapping[Uuid, frozenset[int]], world: ShareWorld) -> ShareChange:
+    topics = joined(group.topics.initialized, group.topics.initializing)
+    names = named(list(gone), world.image)
+    deleting = {each: topics[each].name if each in topics else names[each] for each in gone}
+    return ShareChange(group.group_id, [records.states(group.group_id, SharedTopics({}, {}, deleting))])
+
+
+def forgotten(group: ShareGroup, gone: Collection[Uuid], world: ShareWorld) -> ShareChange:
+    """These topics are deleted, and their states with them."""
+    topics = group.topics
+    change = ShareChange(group.group_id)
+    if any(each in one for each in gone for one in (topics.initializing, topics.initialized, topics.deleting)):
+        initializing = {each: shared for each, shared in topics.initializing.items() if each not in gone}
+        rest = {each: shared for each, shared in topics.initialized.items() if each not in gone}
+        deleting = named([each for each in topics.deleting if each not in gone], world.image)
+        change.records.append(records.states(group.group_id, SharedTopics(initializing, rest, deleting)))
     return change
 
 

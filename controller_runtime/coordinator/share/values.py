@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
 from controller_runtime.coordinator.consumer.settings import Pace
@@ -13,6 +13,8 @@ from controller_runtime.coordinator.share.settings import ShareGroupSettings
 from controller_runtime.identifiers import Uuid, WallClock
 from controller_runtime.metadata.configs import GROUP
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.parts.events import RequestId
+from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
 
 KIND: Final = "share"
@@ -36,6 +38,15 @@ class ShareWorld:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerLater:
+    """To a request about offsets, as far as it is known before share coordinators have answered."""
+
+    request_id: RequestId
+    request: Message
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
 class StatesWanted:
     """An effect: the share coordinator is to begin to keep states of these partitions, from `start_offsets` on; where
     none is said the leader of the partition finds it.
@@ -45,6 +56,8 @@ class StatesWanted:
     epoch: int
     """Of the group: that of the states."""
     start_offsets: Mapping[Uuid, Mapping[int, int]]
+    answer: AnswerLater | None = None
+    """Who has asked for these offsets; None: members read the topics."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,10 @@ from controller_runtime.coordinator.share_state.ports import KEYS as SHARE_STATE
 from controller_runtime.protocol.api_keys import ApiKey, api
 from controller_runtime.protocol.messages import (
     add_partitions_to_txn_request,
+    alter_share_group_offsets_request,
+    delete_share_group_offsets_request,
     describe_producers_request,
+    describe_share_group_offsets_request,
     leave_group_request,
     offset_commit_request,
     offset_delete_request,
@@ -148,6 +151,51 @@ NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
         for group in GROUPS
         for names in (None, (THERE,), TOPICS)
+    },
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: {
+        "both": same(
+            "DescribeShareGroupOffsetsRequest",
+            groups=tuple(
+                describe_share_group_offsets_request.DescribeShareGroupOffsetsRequestGroup(
+                    group_id=group,
+                    topics=tuple(
+                        describe_share_group_offsets_request.DescribeShareGroupOffsetsRequestTopic(topic_name=name)
+                        for name in TOPICS
+                    ),
+                )
+                for group in GROUPS
+            ),
+        )
+    },
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: {
+        group: same(
+            "AlterShareGroupOffsetsRequest",
+            group_id=group,
+            # Of a topic that is there it would make a share group of this name, where that is allowed.
+            topics=(
+                alter_share_group_offsets_request.AlterShareGroupOffsetsRequestTopic(
+                    topic_name=NOT_THERE,
+                    partitions=(
+                        alter_share_group_offsets_request.AlterShareGroupOffsetsRequestPartition(partition_index=0),
+                    ),
+                ),
+            ),
+        )
+        for group in GROUPS
+    },
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: {
+        f"{group}": same(
+            "DeleteShareGroupOffsetsRequest",
+            group_id=group,
+            topics=tuple(
+                delete_share_group_offsets_request.DeleteShareGroupOffsetsRequestTopic(topic_name=name)
+                for name in TOPICS
+            ),
+        )
+        for group in GROUPS
+    },
+    ApiKey.SHARE_GROUP_DESCRIBE: {
+        "both": same("ShareGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)
     },
     ApiKey.CONSUMER_GROUP_DESCRIBE: {
         "both": same("ConsumerGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)

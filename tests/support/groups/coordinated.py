@@ -18,6 +18,8 @@ from controller_runtime.coordinator import (
     membership_requests,
     offset_fetch,
     offset_requests,
+    share_describing,
+    share_offsets,
     share_requests,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator, partition_for
@@ -31,9 +33,11 @@ from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from controller_runtime.protocol.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -52,6 +56,7 @@ from controller_runtime.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopics,
 )
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
+from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from controller_runtime.protocol.messages.topic_record import TopicRecord
@@ -72,6 +77,9 @@ _HANDLERS: dict[type[Message], Any] = {
     ConsumerGroupHeartbeatRequest: consumer_requests.beat,
     ConsumerGroupDescribeRequest: consumer_describing.describe_consumer_groups,
     ShareGroupHeartbeatRequest: share_requests.beat,
+    AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
+    DeleteShareGroupOffsetsRequest: share_offsets.delete_offsets,
+    ShareGroupDescribeRequest: share_describing.describe_share_groups,
 }
 READ = "orders"
 """A topic of eight partitions."""

@@ -51,6 +51,7 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
 from controller_runtime.protocol.messages.list_groups_request import ListGroupsRequest
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from controller_runtime.protocol.record_batch import encode_batch
 from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
@@ -244,6 +245,7 @@ class BusyBroker:
             "DescribeGroups, 5,000 unknown names": DescribeGroupsRequest(groups=_UNKNOWN_GROUPS),
             "ListGroups": ListGroupsRequest(),
             "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
+            "ShareGroupDescribe, 5,000 unknown names": ShareGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
             **of_transactions(topics, PER_TOPIC, _UNKNOWN_GROUPS),
             **of_shares([topic.id for topic in topics], PER_TOPIC),

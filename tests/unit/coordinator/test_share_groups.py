@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.coordinator import retention
+from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages import alter_share_group_offsets_request as alters
+from controller_runtime.protocol.messages import delete_share_group_offsets_request as deletes
+from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from controller_runtime.protocol.messages.list_groups_request import ListGroupsRequest
-from support.groups.consumers import indexes
+from controller_runtime.protocol.messages.remove_topic_record import RemoveTopicRecord
+from support.groups.consumers import ORDERS, indexes
 from support.groups.coordinated import READ, topic_records
 from support.groups.sharers import Sharers
 
@@ -147,3 +153,80 @@ def test_a_log_that_takes_nothing_changes_nothing() -> None:
     world.logs.refusal = None
     world.wait(1.5)
     assert world.share("a", 3).error_code == ErrorCode.UNKNOWN_MEMBER_ID, "it is late still"
+
+
+def test_a_group_is_deleted_when_its_states_are() -> None:
+    world = assigned()
+    asks = DeleteGroupsRequest(groups_names=("s", "nobodys"))
+    assert [each.error_code for each in world.ask(asks).results] == [ErrorCode.NON_EMPTY_GROUP, 69]
+    world.share("a", -1)
+    asked = world.send(asks)
+    assert world.answer(asked) is None, "the share coordinator has not answered"
+    world.settle(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert [each.error_code for each in world.answer(asked).results] == [ErrorCode.COORDINATOR_NOT_AVAILABLE, 69]
+    again = world.send(asks)
+    world.settle()
+    assert [each.error_code for each in world.answer(again).results] == [0, 69]
+    assert world.written()[-5:] == ["15", "15", "-12", "-15", "-11"]
+    assert world.ask(ListGroupsRequest()).groups == ()
+
+
+def test_who_joins_while_the_states_go_keeps_the_group() -> None:
+    world = assigned()
+    world.share("a", -1)
+    asked = world.send(DeleteGroupsRequest(groups_names=("s",)))
+    world.share("b")
+    world.settle()
+    assert [each.error_code for each in world.answer(asked).results] == [ErrorCode.NON_EMPTY_GROUP]
+    assert world.described_sharers().group_state == "Stable"
+
+
+def test_topics_that_are_deleted_have_no_states() -> None:
+    world = assigned()
+    world.replay(RemoveTopicRecord(topic_id=ORDERS))
+    work = retention.forget_topics(world.partition("s"), {READ: ORDERS}, world.now, world.wall)
+    whole(work)
+    assert not world.partition("s").shares.by_id["s"].topics.initialized
+    assert indexes(world.share("a", 3, subscribed_topic_names=(READ,))) == []
+
+
+def test_members_are_described() -> None:
+    world = assigned()
+    group = world.described_sharers()
+    assert (group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name) == (
+        "Stable",
+        3,
+        3,
+        "simple",
+    )
+    (member,) = group.members
+    (topic,) = member.assignment.topic_partitions
+    assert (member.member_id, member.member_epoch, topic.topic_name, list(topic.partitions)) == ("a", 3, READ, EIGHT)
+    unknown = world.described_sharers("nobodys")
+    assert (unknown.error_code, unknown.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group nobodys not found.")
+
+
+def test_offsets_are_altered_and_deleted_when_share_coordinators_have_answered() -> None:
+    world = Sharers()
+    partitions = (
+        alters.AlterShareGroupOffsetsRequestPartition(partition_index=each, start_offset=7) for each in (0, 9)
+    )
+    topic = alters.AlterShareGroupOffsetsRequestTopic(topic_name=READ, partitions=tuple(partitions))
+    altered = world.send(alters.AlterShareGroupOffsetsRequest(group_id="s", topics=(topic,)))
+    assert world.answer(altered) is None
+    world.settle()
+    (said,) = world.answer(altered).responses
+    assert [(each.partition_index, each.error_code) for each in said.partitions] == [(0, 0), (9, 3)]
+    assert world.partition("s").shares.by_id["s"].topics.initialized[ORDERS].partitions == {0}
+    asks = deletes.DeleteShareGroupOffsetsRequest(
+        group_id="s", topics=(deletes.DeleteShareGroupOffsetsRequestTopic(topic_name=READ),)
+    )
+    refused = world.send(asks)
+    world.settle(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert world.answer(refused).responses[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    deleted = world.send(asks)
+    world.settle()
+    assert world.answer(deleted).responses[0].error_code == 0
+    topics = world.partition("s").shares.by_id["s"].topics
+    assert (topics.initializing, topics.initialized, topics.deleting) == ({}, {}, {})
+    assert world.written() == ["15"] * 5

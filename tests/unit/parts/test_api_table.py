@@ -91,6 +91,10 @@ KAFKA: Final = {
         "ReadShareGroupStateSummary": "ClusterAction on Cluster",
         "ConsumerGroupHeartbeat": "Read on Group; topics: Describe on Topic",
         "ShareGroupHeartbeat": "Read on Group; topics: Describe on Topic",
+        "DescribeShareGroupOffsets": "Describe on Group; topics: Describe on Topic",
+        "AlterShareGroupOffsets": "Read on Group; topics: Read on Topic",
+        "DeleteShareGroupOffsets": "Delete on Group; topics: Read on Topic",
+        "ShareGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ConsumerGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ListConfigResources": "DescribeConfigs on Cluster",
         "DescribeDelegationToken": "of another owner, who did not name him as renewer: Describe on DelegationToken or "
