@@ -42,6 +42,10 @@ from controller_runtime.protocol.messages.describe_configs_request import (
 from controller_runtime.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from controller_runtime.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from controller_runtime.protocol.messages.describe_share_group_offsets_request import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -246,6 +250,11 @@ class BusyBroker:
             "ListGroups": ListGroupsRequest(),
             "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "ShareGroupDescribe, 5,000 unknown names": ShareGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
+            "DescribeShareGroupOffsets, 5,000 unknown names": DescribeShareGroupOffsetsRequest(
+                groups=tuple(
+                    DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in _UNKNOWN_GROUPS
+                )
+            ),
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
             **of_transactions(topics, PER_TOPIC, _UNKNOWN_GROUPS),
             **of_shares([topic.id for topic in topics], PER_TOPIC),
