@@ -66,12 +66,16 @@ DISRUPTION_BUDGET: Final = Kind("PodDisruptionBudget", "policy/v1", "poddisrupti
 NETWORK_POLICY: Final = Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 INGRESS: Final = Kind("Ingress", "networking.k8s.io/v1", "ingresses")
 CRON_JOB: Final = Kind("CronJob", "batch/v1", "cronjobs")
+TLS_ROUTES: Final = tuple(
+    Kind("TLSRoute", f"gateway.networking.k8s.io/{each}", "tlsroutes") for each in ("v1", "v1alpha3", "v1alpha2")
+)
+"""Of the Gateway API, where it is installed; the newest first. Never watched."""
 LEASE: Final = Kind("Lease", "coordination.k8s.io/v1", "leases")
 EVENT: Final = Kind("Event", "events.k8s.io/v1", "events")
 
 CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY, INGRESS, CRON_JOB)
 """What manifests may consist of."""
-BY_KIND: Final = {(kind.api, kind.kind): kind for kind in (*CHILDREN, CLAIM)}
+BY_KIND: Final = {(kind.api, kind.kind): kind for kind in (*CHILDREN, CLAIM, *TLS_ROUTES)}
 
 
 class KubeError(Exception):

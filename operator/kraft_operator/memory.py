@@ -18,6 +18,7 @@ from kraft_operator.judgement import Round, round_of
 from kraft_operator.observed import Brokers, Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.rendered import Rendered
 from kraft_operator.quorum import Addresses
+from kraft_operator.routes_seen import RouteMemory
 from kraft_operator.steadiness import Steadiness
 
 BUSY_SECONDS: Final = 1.0
@@ -73,6 +74,7 @@ class Memory:
     steady: Steadiness = field(default_factory=Steadiness)
     secrets: SecretMemory = field(default_factory=SecretMemory)
     archive: ArchiveMemory = field(default_factory=ArchiveMemory)
+    routes: RouteMemory = field(default_factory=RouteMemory)
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
     way_due: float = 0.0
@@ -84,6 +86,11 @@ class Memory:
     """Of the index, when it was looked at last."""
     still_since: float | None = None
     """When something of the cluster was last seen to change, or was changed."""
+
+    def forget(self, actions: Sequence[Action]) -> None:
+        """What they have changed is read again."""
+        self.secrets.forget(actions)
+        self.routes.forget(actions)
 
     def note_quorum(self, quorum: Quorum, now: float) -> None:
         if (seen := round_of(quorum)) is not None:

@@ -42,7 +42,7 @@ from kraft_operator.kube import (
 )
 from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.ledger_format import parse
-from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
+from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod, Routes
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
 from kraft_operator.operations.verdict import Witness
 from kraft_operator.plan.nodes.registrations import looks_for_ghosts
@@ -51,6 +51,7 @@ from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.proofs import plaintext_sessions, restarted_for
 from kraft_operator.quorum import Addresses, QuorumProbe
+from kraft_operator.routes_seen import RouteMemory
 from kraft_operator.users import User, Users
 from kraft_operator.witnesses import ask_witnesses
 from storage_guard.formats import NO_RACK
@@ -70,17 +71,12 @@ class Sight:
 
 
 def observe(
-    cluster: KRaftCluster,
-    reader: Reader,
-    kube: Gateway,
-    probe: QuorumProbe,
-    secrets: SecretMemory,
-    now: float,
+    cluster: KRaftCluster, reader: Reader, kube: Gateway, probe: QuorumProbe, secrets: SecretMemory, now: float,
     before: Round | None = None,
     suspected: Collection[str] = (),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
-    archive: ArchiveMemory | None = None,
-) -> Sight:
+    archive: ArchiveMemory | None = None, routes: RouteMemory | None = None,
+) -> Sight:  # fmt: skip
     """`reclaim_policy` says what becomes of a bound volume when its claim goes, read now if asked to, empty if unknown.
     `secrets` is what is remembered of this cluster's at `now`. Raises CorruptLedger, InvalidSpec, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
@@ -101,13 +97,14 @@ def observe(
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
+    served = routes.look(cluster, kube, now) if routes is not None else Routes()
     policies, cluster = _policies(all_claims, operations, reclaim_policy), restarted_for(cluster, access.credentials)
     looked = archive.seen(cluster, kube, now) if archive is not None else {}
     observed = Observed(
         tuple(each for each in all_claims if not each.further),
         pods,
         sets,
-        _children(live, cluster),
+        (*_children(live, cluster), *served.found),
         quorum,
         brokers,
         _racks(cluster, pods, reader),
@@ -124,6 +121,7 @@ def observe(
         hosts=_hosts(ledger, pods, kube),
         **(looked | archive_seen(cluster, kube, ledger, operations) | _classes(cluster, all_claims, kube)),
         audit=audit_pods.audit_seen(all_pods),
+        routes=served,
         further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),

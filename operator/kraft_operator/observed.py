@@ -161,6 +161,16 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
+class Routes:
+    """TLSRoutes, where a listener asks for them."""
+
+    api: str = ""
+    """As which group and version they are served; empty: `missing` says why there are none, with the remedy."""
+    found: tuple[Child, ...] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Helper:
     """A helper pod of a recovery. `report` once it has done what it was asked for; `line` is its last word."""
 
@@ -329,6 +339,7 @@ class Observed:
     pods: tuple[Pod, ...] = ()
     sets: tuple[NodeSet, ...] = ()
     children: tuple[Child, ...] = ()
+    """Routes among them."""
     quorum: Quorum = Quorum()
     brokers: Brokers = Brokers()
     racks: Mapping[int, str] = field(default_factory=dict)
@@ -379,6 +390,7 @@ class Observed:
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
     further_claims: tuple[Claim, ...] = ()
     """Of brokers' volumes beside the first, which alone are among `claims`."""
+    routes: Routes = Routes()
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)

@@ -152,6 +152,7 @@ class Reconciler:
         sight = observe(
             cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected,
             secrets=memory.secrets, now=self.clock(), reclaim_policy=policy, archive=memory.archive,
+            routes=memory.routes,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
@@ -207,7 +208,7 @@ class Reconciler:
             self._report(key, resource, cluster, sight=sight, decision=told, execution=execution)
             raise
         finally:
-            memory.secrets.forget(decision.actions)
+            memory.forget(decision.actions)
             for waited in memory.note_touched(execution.done, self.clock()):
                 self.metrics.observe("kraft_operator_grant_seconds", waited)
         self._report(key, resource, cluster, sight=sight, decision=decision, execution=execution)

@@ -39,6 +39,7 @@ def every_value(namespace: str, image: str) -> Object:
         "replicas": 2,
         "watchNamespaces": [namespace],
         "clusterWideRights": "Disabled",
+        "gatewayRoutes": "Enabled",
         "crds": {"install": False, "keep": False},
         "aggregateRoles": False,
         "serviceAccount": {"name": "quorate", "annotations": {"example.com/owner": "platform"}},

@@ -70,6 +70,7 @@ def but_namespace(objects: Objects) -> Objects:
         ("base", ()),
         ("overlays/ha", ("--set", "replicas=2", "--set", "podDisruptionBudget=true")),
         ("overlays/protect-claims", ("--set", "protectClaims=true")),
+        ("overlays/gateway", ("--set", "gatewayRoutes=Enabled")),
         ("overlays/namespaced", ("--set", "watchNamespaces={kafka}")),
     ],
 )

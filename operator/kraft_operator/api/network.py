@@ -66,12 +66,25 @@ class Exposure(StrEnum):
     NODE_PORT = "NodePort"
     LOAD_BALANCER = "LoadBalancer"
     INGRESS = "Ingress"
+    GATEWAY = "Gateway"
+    """Of the Gateway API, by TLSRoutes."""
 
 
-BY_NAME: Final = (Exposure.INGRESS,)
+BY_NAME: Final = (Exposure.INGRESS, Exposure.GATEWAY)
 """Exposures of which one address leads to every broker, chosen by the name in TLS."""
 NODE_ID: Final = "{nodeID}"
 """What stands for a broker's node id in `Passthrough.broker_host`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The Gateway that takes a route; it says whose routes it takes."""
+
+    name: str
+    namespace: str | None = None
+    section: str | None = None
+    """One of its listeners."""
+    port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,9 @@ class Passthrough:
     port: int = 443
     """What brokers advertise: where the ingress controller or the Gateway listens."""
     ingress_class: str | None = None
+    """Of Ingress."""
+    parent: Parent | None = None
+    """Of Gateway, which has one."""
     decoration: Decoration = field(default_factory=Decoration)
 
     def host_of(self, node_id: int) -> str | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_operator.api.network import BY_NAME, NODE_ID, Decoration, Exposure, Passthrough
+from kraft_operator.api.network import BY_NAME, NODE_ID, Decoration, Exposure, Parent, Passthrough
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.spec import ClusterSpec
 
@@ -48,8 +48,22 @@ def passthrough_of(item: Reader, exposure: Exposure, decoration: Decoration) -> 
         if own is not None and not is_host(own):
             raise InvalidSpec(each.at("advertisedHost"), f"{own!r} is no name in TLS, such as kafka.example.com")
     return Passthrough(
-        asked.text("bootstrapHost"), broker_host, port, asked.optional_text("ingressClassName"), decoration
-    )
+        asked.text("bootstrapHost"), broker_host, port, asked.optional_text("ingressClassName"),
+        _parent(asked, exposure), decoration,
+    )  # fmt: skip
+
+
+def _parent(asked: Reader, exposure: Exposure) -> Parent | None:
+    for name, owner in (("ingressClassName", Exposure.INGRESS), ("parentRef", Exposure.GATEWAY)):
+        if asked.has(name) and exposure is not owner:
+            raise InvalidSpec(asked.at(name), f"take it out: it is of the exposure {owner}")
+    if exposure is not Exposure.GATEWAY:
+        return None
+    if not asked.has("parentRef"):
+        raise InvalidSpec(asked.at("parentRef"), "is needed by the exposure Gateway: name the Gateway")
+    found = asked.child("parentRef")
+    port = found.number("port") if found.has("port") else None
+    return Parent(found.text("name"), found.optional_text("namespace"), found.optional_text("sectionName"), port)
 
 
 def is_host(text: str) -> bool:

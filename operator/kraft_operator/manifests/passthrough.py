@@ -1,5 +1,5 @@
-"""What passes the TLS of clients outside on to the broker whose name they ask for: an Ingress for the way to begin, and
-one for each broker, to the Services of the listener.
+"""What passes the TLS of clients outside on to the broker whose name they ask for: an Ingress (or a TLSRoute of a
+Gateway) for the way to begin, and one for each broker, to the Services of the listener.
 
 Every ingress controller has a word of its own for this, as Ingress has none: all of them are said.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.network import Decoration, ListenerSpec, Passthrough
+from kraft_operator.api.network import Decoration, ListenerSpec, Parent, Passthrough
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector
 from kraft_operator.manifests.services import decorated
@@ -26,30 +26,35 @@ PASSED_ON: Final = {
 """Of ingress-nginx, HAProxy Ingress (old and new) and HAProxy's own controller."""
 
 
-def passthrough_objects(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[Manifest]:
-    return [
-        each
-        for listener in cluster.spec.broker_listeners
-        if listener.passthrough is not None
-        for each in _of_listener(cluster, listener, listener.passthrough, nodes)
-    ]
+def passthrough_objects(cluster: KRaftCluster, nodes: Sequence[NodePlan], routes: str = "") -> list[Manifest]:
+    """`routes`: group and version of TLSRoutes; empty where there are none, nor are any made then."""
+    found: list[Manifest] = []
+    for listener in cluster.spec.broker_listeners:
+        by_name = listener.passthrough
+        if by_name is None or (by_name.parent is not None and not routes):
+            continue
+        for name, host, labels in _ways(cluster, listener, by_name, nodes):
+            service = name, listener.port
+            if by_name.parent is not None:
+                made = _route(cluster, routes, by_name.parent, service=service, host=host, labels=labels)
+                found.append(decorated(made, by_name.decoration))
+            else:
+                made = _ingress(cluster, by_name, service, host, labels)
+                found.append(decorated(made, Decoration(PASSED_ON), by_name.decoration))
+    return found
 
 
-def _of_listener(
+def _ways(
     cluster: KRaftCluster, listener: ListenerSpec, by_name: Passthrough, nodes: Sequence[NodePlan]
-) -> Iterator[Manifest]:
-    """An object has the name of the Service that it leads to."""
-    own = Decoration(PASSED_ON)
-    begin = names.exposed_bootstrap(cluster.name, listener.name)
-    made = _ingress(cluster, by_name, (begin, listener.port), by_name.bootstrap_host)
-    yield decorated(made, own, by_name.decoration)
+) -> Iterator[tuple[str, str, dict[str, str] | None]]:
+    """An object has the name of the Service that it leads to; host and labels."""
+    yield names.exposed_bootstrap(cluster.name, listener.name), by_name.bootstrap_host, None
     for node in nodes:
         group, host = cluster.spec.group(node.group), listener.host_of(node.node_id)
         if group is None or group.role is not Role.BROKER or host is None:
             continue
         service = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
-        labels = node_selector(cluster, group, node.node_id)
-        yield decorated(_ingress(cluster, by_name, (service, listener.port), host, labels), own, by_name.decoration)
+        yield service, host, node_selector(cluster, group, node.node_id)
 
 
 def _ingress(
@@ -67,4 +72,22 @@ def _ingress(
         "kind": "Ingress",
         "metadata": metadata(cluster, name, labels),
         "spec": spec,
+    }
+
+
+def _route(
+    cluster: KRaftCluster, api: str, parent: Parent, *, service: tuple[str, int], host: str,
+    labels: dict[str, str] | None,
+) -> Manifest:  # fmt: skip
+    name, port = service
+    wanted = {"name": parent.name, "namespace": parent.namespace, "sectionName": parent.section, "port": parent.port}
+    return {
+        "apiVersion": api,
+        "kind": "TLSRoute",
+        "metadata": metadata(cluster, name, labels),
+        "spec": {
+            "parentRefs": [{key: value for key, value in wanted.items() if value is not None}],
+            "hostnames": [host],
+            "rules": [{"backendRefs": [{"name": name, "port": port}]}],
+        },
     }

@@ -25,7 +25,7 @@ from kraft_operator.credentials import Authority, Credentials, EnterStage, Issue
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
-from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
+from kraft_operator.observed import Child, Observed, QuorumState, Routes, Trouble, VoterState
 from kraft_operator.plan.archive import keep_archive
 from kraft_operator.plan.audit import tell_audit
 from kraft_operator.plan.nodes.health import REMEDIES
@@ -34,6 +34,7 @@ from kraft_operator.plan.securing import WORDS
 from kraft_operator.plan.security import wanted_certificates
 from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plugin.view import screen
+from kraft_operator.routes_seen import NO_RIGHTS, NOT_SERVED
 from kraft_operator.status import hindered, refused, status
 from support.datadriven import parse
 from support.operator_model.drills import ASKED, Drill
@@ -466,6 +467,24 @@ def secure_clusters(said: Said) -> None:
     _decided(said, replace(resting, cluster=replace(now.cluster, rotate="once")))
 
 
+def gateways(said: Said) -> None:
+    """Clients outside by the Gateway API: without it, and with a Gateway that refuses."""
+    world = formed()
+    names = {"bootstrapHost": "kafka.example.com", "brokerHost": "broker-{nodeID}.example.com"}
+    outside = {"exposure": "Gateway", "passthrough": {**names, "parentRef": {"name": "edge"}}}
+    listeners = [{"name": "REPLICATION", "port": 9091}, {"name": "OUTSIDE", "port": 9094, **outside}]
+    world.edit(security={"tls": {"mode": "Required"}}, endpoints={"broker": listeners})
+    assert world.ledger is not None
+    now = world.situation()
+    secure = replace(now, ledger=replace(world.ledger, security="Required"))
+    condition = {"type": "Accepted", "status": "False", "message": "NoMatchingListenerHostname"}
+    status = {"parents": [{"parentRef": {"name": "edge"}, "conditions": [condition]}]}
+    name, served = "c-bootstrap-outside", "gateway.networking.k8s.io/v1"
+    route = Child(served, "TLSRoute", name, "uid", {"metadata": {"name": name}, "status": status})
+    for seen in (Routes(missing=NOT_SERVED), Routes(missing=NO_RIGHTS), Routes(served, (route,))):
+        _decided(said, replace(secure, observed=replace(now.observed, routes=seen)))
+
+
 def becoming_secure(said: Said) -> None:
     """A plaintext cluster that is asked to be secure: why it cannot, each stage and what the next one waits for."""
     world = formed()
@@ -544,7 +563,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
         blocked_versions, archives, audits, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan,
-        secure_clusters, becoming_secure, certificates_of_others,
+        secure_clusters, gateways, becoming_secure, certificates_of_others,
     )
 }  # fmt: skip
 

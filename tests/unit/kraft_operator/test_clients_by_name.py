@@ -5,17 +5,22 @@ model of Kubernetes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
-from support.operator_model.secure_runs import SecureRun, formed, properties, told
-from support.operator_model.world import resource
+from kraft_operator.kube import Forbidden, Kind, NotFound, Object
+from support.operator_model.secure_runs import SECURE, Calendar, SecureRun, formed, later, properties, told
+from support.operator_model.world import World, resource
+from support.operator_model.world_api import WorldApi
 
 pytestmark = pytest.mark.unit
 
+GATEWAY_API = "gateway.networking.k8s.io/v1alpha3"
 INSIDE = [{"name": "REPLICATION", "port": 9091}, {"name": "CLIENTS", "port": 9092}]
 NAMES = {"bootstrapHost": "kafka.example.com", "brokerHost": "broker-{nodeID}.example.com"}
 OUTSIDE = {"name": "OUTSIDE", "port": 9094, "exposure": "Ingress", "passthrough": NAMES}
@@ -82,6 +87,7 @@ def test_a_broker_more_has_its_name_before_it_is_there() -> None:
     assert properties(run, "c-b-102")["advertised.listeners"].endswith(",OUTSIDE://broker-102.example.com:9443")
 
 
+PARENT = {"parentRef": {"name": "edge"}}
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     (by_name(passthrough=None), ".passthrough", "name bootstrapHost, and brokerHost with {nodeID}"),
     (by_name(exposure="NodePort"), ".passthrough", "belongs to the exposure Ingress"),
@@ -100,6 +106,13 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (by_name(advertisedHost="a.b"), ".advertisedHost", "no broker could be told apart"),
     (by_name(service={"externalTrafficPolicy": "Local"}), ".externalTrafficPolicy", "take it out"),
     (by_name(tls="Disabled"), "", "encrypt Ingress OUTSIDE"),
+    (by_name(exposure="Gateway"), ".parentRef", "name the Gateway"),
+    (by_name(passthrough={**NAMES, **PARENT}), ".parentRef", "it is of the exposure Gateway"),
+    (
+        by_name(exposure="Gateway", passthrough={**NAMES, **PARENT, "ingressClassName": "a"}),
+        ".ingressClassName",
+        "it is of the exposure Ingress",
+    ),
 ]
 
 
@@ -117,3 +130,113 @@ def test_a_plaintext_listener_cannot_be_told_apart_by_names(mode: str) -> None:
     listeners = [{"name": "PLAINTEXT", "port": 9092}, OUTSIDE]
     with pytest.raises(InvalidSpec, match="encrypt Ingress OUTSIDE"):
         parse_cluster(resource(endpoints={"broker": listeners}, security={"tls": {"mode": mode}}))
+
+
+@dataclass(slots=True)
+class GatewayApi(WorldApi):
+    """An API server with the Gateway API, of which not everybody may see routes."""
+
+    served: bool = True
+    allowed: bool = True
+    lists: int = 0
+
+    def discover(self, api: str) -> tuple[Object, ...]:
+        if not self.served or api != GATEWAY_API:
+            raise NotFound(404, "404 page not found")
+        return ({"kind": "TLSRoute", "name": "tlsroutes"},)
+
+    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+        if kind.kind == "TLSRoute":
+            self.lists += 1
+            if not self.allowed:
+                raise Forbidden(403, "tlsroutes.gateway.networking.k8s.io is forbidden")
+        return WorldApi.list(self, kind, namespace, selector)
+
+
+GATEWAY = {"exposure": "Gateway", "passthrough": {**NAMES, "parentRef": {"name": "edge", "namespace": "net"}}}
+
+
+def with_gateway(**listener: Any) -> tuple[SecureRun, GatewayApi]:
+    spec = {**SECURE, "endpoints": by_name(**listener) if listener else {"broker": INSIDE}}
+    api = GatewayApi(World(**spec))
+    api.resource = {**api.resource, **resource(**spec)}
+    run = SecureRun(api)
+    run.calendar = Calendar()
+    return run, api
+
+
+def routes(run: SecureRun) -> dict[str, Any]:
+    return {name: child for (kind, name), child in run.world.children.items() if kind == "TLSRoute"}
+
+
+def test_a_gateway_gets_a_route_for_each_name_and_loses_them_with_the_exposure() -> None:
+    run, api = with_gateway(**GATEWAY)
+    run.settle()
+    assert run.condition("Ready")["status"] == "True"
+    assert set(routes(run)) == {"c-bootstrap-outside", "c-b-100-outside", "c-b-101-outside"}
+    route = routes(run)["c-b-100-outside"]
+    assert route.api == GATEWAY_API
+    assert route.live["spec"] == {
+        "parentRefs": [{"name": "edge", "namespace": "net"}],
+        "hostnames": ["broker-100.example.com"],
+        "rules": [{"backendRefs": [{"name": "c-b-100-outside", "port": 9094}]}],
+    }
+    assert properties(run, "c-b-100")["advertised.listeners"].endswith(",OUTSIDE://broker-100.example.com:443")
+    assert ways(run) == {}
+    del run.world.children["TLSRoute", "c-b-101-outside"]
+    for _ in range(45):
+        run.tick()
+    assert "c-b-101-outside" in routes(run), "what somebody has deleted is made again"
+    run.api.edit(endpoints=by_name())
+    run.settle()
+    assert routes(run) == {}
+    assert len(ways(run)) == 3
+    before = api.lists
+    run.settle()
+    assert api.lists == before, "nobody looks for routes that nobody wants"
+
+
+def test_routes_of_an_earlier_listener_go_although_the_operator_has_started_anew() -> None:
+    run, _ = with_gateway(**GATEWAY)
+    run.settle()
+    run.api.edit(endpoints={"broker": INSIDE})
+    run._process = None
+    run.settle()
+    assert routes(run) == {}
+
+
+@pytest.mark.parametrize(
+    ("hindered", "remedy"), [("served", "install the definition of TLSRoute"), ("allowed", "gatewayRoutes: Enabled")]
+)
+def test_without_the_gateway_api_brokers_stay_as_they_are_and_the_remedy_is_said(hindered: str, remedy: str) -> None:
+    run, api = with_gateway()
+    run.settle()
+    before = {node: pod.uid for node, pod in run.world.pods.items()}
+    setattr(api, hindered, False)
+    run.api.edit(endpoints=by_name(**GATEWAY))
+    run.settle()
+    found = run.condition("Stalled")
+    assert (found["status"], found["reason"]) == ("True", "GatewayMissing")
+    assert remedy in found["message"]
+    assert "OUTSIDE" in found["message"]
+    assert {node: pod.uid for node, pod in run.world.pods.items() if node >= 100} == {
+        node: uid for node, uid in before.items() if node >= 100
+    }
+    assert "OUTSIDE" not in properties(run, "c-b-100")["listeners"]
+    setattr(api, hindered, True)
+    later(run, timedelta(minutes=1))
+    assert len(routes(run)) == 3
+    assert run.condition("Ready")["status"] == "True"
+
+
+def test_a_gateway_that_refuses_a_route_is_named() -> None:
+    run, _ = with_gateway(**GATEWAY)
+    run.settle()
+    route = routes(run)["c-b-100-outside"]
+    refused = {"type": "Accepted", "status": "False", "reason": "NoMatchingListenerHostname", "message": "no such host"}
+    status = {"parents": [{"parentRef": {"name": "edge"}, "conditions": [refused]}]}
+    run.world.children["TLSRoute", "c-b-100-outside"] = replace(route, live={**route.live, "status": status})
+    later(run, timedelta(minutes=1))
+    found = run.condition("MembershipSynced")
+    assert (found["status"], found["reason"]) == ("False", "RouteRefused")
+    assert "it refuses c-b-100-outside: no such host" in found["message"]

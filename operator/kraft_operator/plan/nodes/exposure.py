@@ -3,12 +3,13 @@
 An address is known only once Kubernetes has given it: the port of a NodePort Service, the ingress of a LoadBalancer.
 Until then what there is of the broker stays as it is, and a broker that is not there yet waits. The host of a NodePort
 is that of the Kubernetes node on which the pod runs, which only the pod knows when it starts; its guard puts it into
-the configuration. Where brokers are told apart by names (Ingress), the resource has said the address.
+the configuration. Where brokers are told apart by names (Ingress, Gateway), the resource has said the address; what
+leads there has to be to be had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +26,15 @@ Address = tuple[str, str, int]
 def find_addresses(now: Situation) -> Verdict:
     listeners = now.cluster.spec.broker_listeners
     exposed = [each for each in listeners if each.exposed and each.passthrough is None]
-    if not exposed or not now.nodes:
+    unserved = "" if now.observed.routes.api else _listed(listeners, Exposure.GATEWAY)
+    if not (exposed or unserved or now.observed.routes.found) or not now.nodes:
         return NOTHING
     services = {child.name: child.live for child in now.observed.children if child.kind == "Service"}
     nodes: list[NodePlan] = []
-    findings: list[Finding] = []
+    findings = list(_refused_routes(now))
+    if unserved:
+        told = f"{now.observed.routes.missing}. Or expose {unserved} otherwise; brokers stay as they are until then"
+        findings.append(Finding(Topic.MEMBERSHIP, "GatewayMissing", told, stalled=True))
     for node in now.nodes:
         group = now.cluster.spec.group(node.group)
         if group is None or group.role is not Role.BROKER:
@@ -44,8 +49,24 @@ def find_addresses(now: Situation) -> Verdict:
                 continue
             what = f"listener {listener.name} of broker {node.node_id} waits for the address of Service {name}"
             findings.append(Finding(Topic.MEMBERSHIP, "AddressPending", what, f"broker {node.node_id}"))
-        nodes.append(replace(node, addresses=tuple(found), pending=len(found) < len(exposed)))
+        nodes.append(replace(node, addresses=tuple(found), pending=bool(unserved) or len(found) < len(exposed)))
     return Verdict(nodes=tuple(nodes), findings=tuple(findings))
+
+
+def _listed(listeners: Iterable[ListenerSpec], exposure: Exposure) -> str:
+    return ", ".join(each.name for each in listeners if each.exposure is exposure)
+
+
+def _refused_routes(now: Situation) -> Iterator[Finding]:
+    """What their Gateway says of them."""
+    for route in now.observed.routes.found:
+        for parent in (route.live.get("status") or {}).get("parents") or ():
+            conditions = {each["type"]: each for each in parent.get("conditions") or ()}
+            accepted = conditions.get("Accepted") or {}
+            if accepted.get("status") == "False":
+                gateway, why = parent["parentRef"]["name"], accepted.get("message") or accepted.get("reason")
+                told = f"see to the Gateway {gateway}, its listeners and whose routes it takes: it refuses {route.name}"
+                yield Finding(Topic.MEMBERSHIP, "RouteRefused", f"{told}: {why}", route.name)
 
 
 def _address(listener: ListenerSpec, service: Mapping[str, Any] | None) -> Address | None:

@@ -66,11 +66,12 @@ def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
     the resource described them when they were good."""
     cluster, needed, closed = now.cluster, voters_needed(now), guarded_groups(now)
     controllers, nodes = controllers_among(cluster, now.nodes), tuple(sorted(now.nodes))
+    routes = now.observed.routes.api
     still = ledger.recovery is not None and ledger.recovery.stage in HELD
     parts: list[tuple[Hashable, Callable[[], list[Manifest]]]] = [
         ("services", lambda: services(cluster)),
         (("exposed", nodes), lambda: exposed_services(cluster, nodes)),
-        (("passthrough", nodes), lambda: passthrough_objects(cluster, nodes)),
+        (("passthrough", nodes, routes), lambda: passthrough_objects(cluster, nodes, routes)),
         (("policies", now.images), lambda: network_policies(cluster, now.images)),
         (
             ("archive", now.images, ledger.cluster_id, controllers, ledger.generation, still),

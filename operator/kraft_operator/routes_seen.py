@@ -1,0 +1,80 @@
+"""TLSRoutes of the Gateway API: whether they can be had, and those of a cluster that there are.
+
+They are looked for where a listener asks for them, and until those of an earlier listener are gone. Nobody watches
+them: most installations have neither their definition nor rights on it, so what was read is believed for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_operator.actions import Action, ApplyChild, DeleteChild
+from kraft_operator.api import names
+from kraft_operator.api.network import Exposure
+from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.kube import TLS_ROUTES, Forbidden, Gateway, Kind, NotFound, Object
+from kraft_operator.observed import Child, Routes
+
+SECONDS: Final = 30.0
+"""How long what was read is believed."""
+NOT_SERVED: Final = (
+    "install the definition of TLSRoute (Gateway API, gateway.networking.k8s.io): the API server knows none"
+)
+NO_RIGHTS: Final = (
+    "give the operator rights on TLSRoutes: the chart's gatewayRoutes: Enabled, or the kustomize overlay gateway"
+)
+
+
+@dataclass(slots=True)
+class RouteMemory:
+    """Of one cluster, in this process."""
+
+    _read: float = float("-inf")
+    _routes: Routes = field(default_factory=Routes)
+    _looked: bool = False
+
+    def look(self, cluster: KRaftCluster, kube: Gateway, now: float) -> Routes:
+        """Raises KubeError."""
+        asked = any(each.exposure is Exposure.GATEWAY for each in cluster.spec.broker_listeners)
+        if not asked and self._looked and not self._routes.found:
+            return Routes()
+        if now - self._read >= SECONDS:
+            self._routes, self._read, self._looked = _routes_of(cluster, kube), now, True
+        return self._routes
+
+    def forget(self, actions: Iterable[Action]) -> None:
+        """What was written is read again."""
+        for each in actions:
+            kind = each.manifest["kind"] if isinstance(each, ApplyChild) else getattr(each, "kind", "")
+            if isinstance(each, ApplyChild | DeleteChild) and kind == TLS_ROUTES[0].kind:
+                self._read = float("-inf")
+
+
+def _routes_of(cluster: KRaftCluster, kube: Gateway) -> Routes:
+    kind = next((each for each in TLS_ROUTES if _is_served(kube, each)), None)
+    if kind is None:
+        return Routes(missing=NOT_SERVED)
+    try:
+        found = kube.list(kind, cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}")
+    except Forbidden:
+        return Routes(missing=NO_RIGHTS)
+    mine = [each for each in found if _is_ours(each, cluster)]
+    return Routes(
+        kind.api,
+        tuple(Child(kind.api, kind.kind, each["metadata"]["name"], each["metadata"]["uid"], each) for each in mine),
+    )
+
+
+def _is_served(kube: Gateway, kind: Kind) -> bool:
+    try:
+        return any(each.get("kind") == kind.kind for each in kube.discover(kind.api))
+    except NotFound:
+        return False
+
+
+def _is_ours(route: Object, cluster: KRaftCluster) -> bool:
+    """Not of a cluster of the same name that is gone."""
+    owners = route["metadata"].get("ownerReferences") or ()
+    return any(each.get("uid") == cluster.uid for each in owners)
