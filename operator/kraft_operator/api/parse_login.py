@@ -13,10 +13,10 @@ from kraft_operator.api.security import Authentication, OAuth
 
 MAX_RULES: Final = 16
 MAX_TRUSTED: Final = 32768
-_URL: Final = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%=+/-]*)?")
+URL: Final = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%=+/-]*)?")
 _TEXT: Final = re.compile(r"[!-+\--\[\]-~]{1,512}")
 """No blank, comma or backslash: Kafka's lists and files would read them as something else."""
-_CLAIM: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
+CLAIM: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 _RULE: Final = re.compile(r"DEFAULT|RULE:(?:\\.|[^\\/\r\n]){1,256}/(?:\\.|[^\\/\r\n]){0,256}/[LU]?")
 _CERTIFICATES: Final = re.compile(
     r"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,16384}-----END CERTIFICATE-----\s*)+"
@@ -44,7 +44,7 @@ def login_of(asked: Reader) -> tuple[Authentication | None, OAuth | None, tuple[
 
 def _oauth(asked: Reader) -> OAuth:
     url, issuer, audiences = asked.text("jwksURL"), asked.text("issuer"), asked.words("audiences")
-    if not _URL.fullmatch(url):
+    if not URL.fullmatch(url):
         told = f"{url!r} is no URL that begins with https:// and has neither query nor password"
         raise InvalidSpec(asked.at("jwksURL"), told)
     if not audiences:
@@ -52,8 +52,8 @@ def _oauth(asked: Reader) -> OAuth:
     for name, texts, allowed in (
         ("issuer", (issuer,), _TEXT),
         ("audiences", audiences, _TEXT),
-        ("userClaim", (asked.text("userClaim", "sub"),), _CLAIM),
-        ("scopeClaim", (asked.text("scopeClaim", "scope"),), _CLAIM),
+        ("userClaim", (asked.text("userClaim", "sub"),), CLAIM),
+        ("scopeClaim", (asked.text("scopeClaim", "scope"),), CLAIM),
     ):
         for each in texts:
             if not allowed.fullmatch(each):

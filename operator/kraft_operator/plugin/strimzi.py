@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.plugin import strimzi_parts as parts
+from kraft_operator.plugin.strimzi_listeners import listeners
 from kraft_operator.plugin.strimzi_parts import Object
 from kraft_operator.plugin.taking import Taken
 
@@ -25,7 +26,7 @@ WHY: Final = {
     "spec.cruiseControl": "nothing here balances partitions; brokers are drained before they leave",
     "spec.kafkaExporter": "run an exporter of your own; nodes serve metrics at 9404 (Quorate) or by metrics.javaAgent",
     "spec.clusterCa": "the operator's authority has no settings yet but security.tls.validity",
-    "spec.clientsCa": "one authority signs for nodes; clients log in by SCRAM",
+    "spec.clientsCa": "one authority signs for nodes, and for KRaftUsers with authentication.type Tls",
     "spec.kafka.metricsConfig": "Strimzi's image brings its exporter; with another image use metrics.javaAgent",
     "spec.kafka.tieredStorage": "tiered storage is configured by spec.config, with its plugin on a volume",
     "spec.kafka.storage": "storage belongs to pools",
@@ -78,8 +79,9 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
         spec["metadataVersion"] = {"policy": "Pinned", "value": str(level)}
     if config := _config(kafka.take("spec.kafka.config") or {}, made):
         spec["config"] = {"common": config}
-    listeners, security = parts.listeners(kafka.take("spec.kafka.listeners") or [], made.left_out, made.changed)
-    spec["endpoints"] = {"broker": listeners}
+    asked, name = kafka.take("spec.kafka.listeners") or [], str(made.resource["metadata"].get("name"))
+    found, security = listeners(asked, name, made.left_out, made.changed)
+    spec["endpoints"] = {"broker": found}
     spec["security"] = {"tls": {"mode": "Required" if security else "Disabled"}}
     if kafka.take("spec.kafka.authorization.type") == "simple" and security:
         users = kafka.take("spec.kafka.authorization.superUsers") or []

@@ -1,4 +1,4 @@
-"""Parts of Strimzi's resources in the words of a KRaftCluster: listeners, storage, pods, JVM, windows.
+"""Parts of Strimzi's resources in the words of a KRaftCluster: storage, pods, JVM, windows.
 
 `left_out` gets the path and the reason of whatever has no place, `changed` a line for what is otherwise.
 """
@@ -15,14 +15,6 @@ from kraft_operator.plugin.taking import Taken
 Object = Mapping[str, Any]
 LeftOut = list[tuple[str, str]]
 NO_PLACE: Final = "has no place in a KRaftCluster"
-TYPES: Final = {
-    "internal": "ClusterInternal",
-    "cluster-ip": "ClusterInternal",
-    "nodeport": "NodePort",
-    "loadbalancer": "LoadBalancer",
-}
-REPLICATION: Final = {"name": "REPLICATION", "port": 9091, "exposure": "ClusterInternal"}
-OWNED_PORTS: Final = (9091, 9093, 9404)
 DAYS: Final = {"MON": "Monday", "TUE": "Tuesday", "WED": "Wednesday", "THU": "Thursday", "FRI": "Friday",
                "SAT": "Saturday", "SUN": "Sunday"}  # fmt: skip
 LEVELS: Final = {"ALL": "TRACE", "FATAL": "ERROR", "OFF": "ERROR"}
@@ -30,61 +22,7 @@ _CRON: Final = re.compile(r"^\* \* ([0-9]{1,2})-([0-9]{1,2}) [?*] \* ([A-Z,?*]+)
 _MEMORY: Final = re.compile(r"^([0-9]+)([kKmMgG])?$")
 
 
-def listeners(asked: Sequence[Object], left_out: LeftOut, changed: list[str]) -> tuple[list[dict[str, Any]], bool]:
-    """The brokers' own comes first, as Strimzi's does unseen; and whether the cluster is to be secure."""
-    secure = any(each.get("tls") or each.get("authentication") for each in asked)
-    found: list[dict[str, Any]] = [dict(REPLICATION)]
-    used = set(OWNED_PORTS)
-    for each in asked:
-        taken = Taken(each, f"spec.kafka.listeners[{each.get('name')}]")
-        kind = str(taken.take("type"))
-        if kind not in TYPES:
-            left_out.append((f"Kafka {taken.path}", f"type {kind} has none here: use LoadBalancer or NodePort"))
-            continue
-        name = re.sub(r"[^A-Z0-9]", "", str(taken.take("name")).upper()).lstrip("0123456789")[:15] or "CLIENTS"
-        name = "CLIENTS" if name in ("HTTP", "CONTROLLER", "PLAINTEXT", "REPLICATION") else name
-        port = int(taken.take("port"))
-        if port in used:
-            moved = next(other for other in range(19092, 19192) if other not in used)
-            changed.append(f"{taken.path}: port {port} is taken here, it listens at {moved}")
-            port = moved
-        used.add(port)
-        listener: dict[str, Any] = {"name": name, "port": port, "exposure": TYPES[kind]}
-        tls, how = bool(taken.take("tls")), taken.take("authentication.type")
-        if secure:
-            # Whoever had to say who he is has to say it here, if in another way.
-            listener["authentication"] = {"type": "None" if how is None else "Scram"}
-            if not tls:
-                changed.append(f"{taken.path}: speaks TLS, as every listener of a secure cluster")
-            if how not in (None, "scram-sha-512"):
-                left_out.append((f"Kafka {taken.path}.authentication", f"{how}: clients log in by SCRAM-SHA-512"))
-        if TYPES[kind] != "ClusterInternal":
-            listener |= _exposure(taken)
-        found.append(listener)
-        left_out += [(f"Kafka {path}", _why_of_listener(path)) for path, _ in taken.left()]
-    return found, secure
-
-
-def _why_of_listener(path: str) -> str:
-    if path.endswith(".networkPolicyPeers"):
-        return "spec.networkPolicy.clientPeers is about all listeners of clients"
-    if ".configuration.brokers" in path:
-        return "node ids are others here: say it in the listener's brokers, by the new ids"
-    return NO_PLACE
-
-
-def _exposure(taken: Taken) -> dict[str, Any]:
-    service = {
-        "loadBalancerClass": taken.take("configuration.class"),
-        "loadBalancerSourceRanges": taken.take("configuration.loadBalancerSourceRanges"),
-        "externalTrafficPolicy": taken.take("configuration.externalTrafficPolicy"),
-    }
-    bootstrap = {key: taken.take(f"configuration.bootstrap.{key}") for key in ("annotations", "labels")}
-    found: dict[str, Any] = {"service": _given(service), "bootstrapService": _given(bootstrap)}
-    return _given(found)
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in values.items() if each not in (None, {}, [])}
 
 
@@ -111,7 +49,7 @@ def _volume(asked: Object, where: str, left_out: LeftOut) -> tuple[dict[str, Any
     taken = Taken(asked, "spec.storage")
     for name in ("type", "id", "kraftMetadata"):
         taken.take(name)
-    found = _given({"size": taken.take("size"), "storageClassName": taken.take("class")})
+    found = given({"size": taken.take("size"), "storageClassName": taken.take("class")})
     if labels := taken.take("selector"):
         found["selector"] = {"matchLabels": dict(labels)}
     delete = bool(taken.take("deleteClaim"))
@@ -183,7 +121,7 @@ def _logging(asked: Object, where: str, left_out: LeftOut) -> dict[str, Any]:
     for each in names.values():
         if "name" in each and "level" in each:
             found["loggers"][each["name"]] = each["level"].upper()
-    return _given(found)
+    return given(found)
 
 
 def _pod(asked: Object, where: str, left_out: LeftOut) -> dict[str, Any]:
@@ -206,12 +144,12 @@ def _pod(asked: Object, where: str, left_out: LeftOut) -> dict[str, Any]:
     found["volumeMounts"] = taken.take("kafkaContainer.volumeMounts")
     probes = {}
     for name, key in (("livenessProbe", "liveness"), ("readinessProbe", "readiness")):
-        given = asked.get(name) or {}
-        probes[key] = {each: value for each, value in given.items() if each in PROBE_FIELDS}
-        left_out += [(f"{where} {name}.{each}", NO_PLACE) for each in given if each not in PROBE_FIELDS]
-    found["probes"] = _given(probes)
+        probe = asked.get(name) or {}
+        probes[key] = {each: value for each, value in probe.items() if each in PROBE_FIELDS}
+        left_out += [(f"{where} {name}.{each}", NO_PLACE) for each in probe if each not in PROBE_FIELDS]
+    found["probes"] = given(probes)
     left_out += [(f"{where} {path}", NO_PLACE) for path, _ in taken.left()]
-    return _given(found)
+    return given(found)
 
 
 def windows(asked: Sequence[str], left_out: LeftOut) -> list[dict[str, Any]]:

@@ -29,6 +29,14 @@ class Taken:
                 del holder[key]
         return value
 
+    def leave(self, path: str, value: Any) -> None:
+        """Put back what has no place after all."""
+        *parents, last = path.split(".")
+        inner = self._left
+        for key in parents:
+            inner = inner.setdefault(key, {})
+        inner[last] = value
+
     def left(self) -> Iterator[tuple[str, Any]]:
         """Paths of what nobody took, and what is there."""
         if self._left:

@@ -79,10 +79,46 @@ def _keys(path: str, value: Any) -> list[str]:
 
 
 def test_a_listener_that_asked_who_connects_asks_here_too() -> None:
-    """mTLS of clients has no place; letting everybody in would be another cluster."""
+    """Letting everybody in would be another cluster."""
     made = convert(DOCUMENTS).resource["spec"]["endpoints"]["broker"]
     asked = {each["name"]: each.get("authentication", {}).get("type") for each in made}
-    assert asked == {"REPLICATION": None, "PLAIN": "None", "TLS": "Scram", "EXTERNAL": "Scram"}
+    assert asked == {"REPLICATION": None, "PLAIN": "None", "TLS": "Scram", "EXTERNAL": "Tls", "EDGE": "OAuth"}
+
+
+OAUTH = next(each for each in kafka(DOCUMENTS)["spec"]["kafka"]["listeners"] if each["name"] == "edge")[
+    "authentication"
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told_of"),
+    [
+        ({"jwksEndpointUri": None, "introspectionEndpointUri": "https://id.example.com/i"}, "introspection"),
+        ({"jwksEndpointUri": "http://id.example.com/keys"}, "https jwksEndpointUri"),
+        ({"validIssuerUri": None}, "validIssuerUri"),
+        ({"clientId": None}, "audience of tokens"),
+        ({"userNameClaim": "['user.info'].['user.id']"}, "userNameClaim"),
+        ({"customClaimCheck": "@.admin == true"}, "customClaimCheck"),
+    ],
+)
+def test_tokens_that_would_be_judged_otherwise_are_not_taken(changes: dict[str, Any], told_of: str) -> None:
+    made = convert(_edge({"authentication": {**OAUTH, **changes}}))
+    assert made.resource["spec"]["endpoints"]["broker"][-1]["authentication"] == {"type": "Scram"}
+    assert [why for path, why in made.left_out if path.endswith("[edge].authentication") and told_of in why]
+
+
+@pytest.mark.parametrize("hosts", [{}, {"hostTemplate": "{podName}.a"}, {"hostTemplate": "a-{nodeId}.{strange}.a"}])
+def test_an_ingress_whose_names_cannot_be_known_is_left_out_and_named(hosts: dict[str, str]) -> None:
+    made = convert(_edge({"configuration": {"bootstrap": {"host": "a.b"}, **hosts}}))
+    assert [each["name"] for each in made.resource["spec"]["endpoints"]["broker"]][-1] == "EXTERNAL"
+    assert [why for path, why in made.left_out if path.endswith("[edge]") and "hostTemplate" in why]
+
+
+def _edge(changes: dict[str, Any]) -> list[dict[str, Any]]:
+    other = copy.deepcopy(DOCUMENTS)
+    listeners = kafka(other)["spec"]["kafka"]["listeners"]
+    listeners[-1] = {**listeners[-1], **changes}
+    return other
 
 
 def test_without_tls_anywhere_the_cluster_is_plaintext() -> None:
