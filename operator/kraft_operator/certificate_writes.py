@@ -52,7 +52,8 @@ class CertificateWrites:
                 self.failpoints.hit("before_call.request_certificate")
                 self.kube.apply(CERTIFICATE, dict(action.manifest), timeout=self.timeout)
             case PublishAuthorities():
-                published = public_secret(self.cluster, action.secret, action.certificates)
+                since = self.issuer.now().timestamp()
+                published = public_secret(self.cluster, action.secret, action.certificates, since)
                 self.kube.apply(SECRET, published, timeout=self.timeout)
             case CopyCertificate():
                 self.copy(action)

@@ -150,6 +150,8 @@ class Credentials:
     succession: Succession = field(default_factory=Succession)
     published: tuple[str, ...] = ()
     """Fingerprints of the authorities that everybody may read; empty without one."""
+    published_since: float = 0.0
+    """Since when, in seconds since 1970, where somebody else issues; 0 when it is not known."""
     proven: frozenset[int] = frozenset()
     """Nodes that were seen to have what the last step of a succession wrote; means nothing without one."""
     issued: Mapping[str, Issued] = field(default_factory=dict)

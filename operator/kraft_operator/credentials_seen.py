@@ -32,7 +32,7 @@ from kraft_operator.proofs import Doubt, doubts
 from kraft_operator.security.access import access_by, key_store, secured_by
 from kraft_operator.security.certificates import BadCertificate
 from kraft_operator.security.identities import origin_of
-from kraft_operator.security.secret_objects import TRUSTED, issued_in, published_by, text_of
+from kraft_operator.security.secret_objects import TRUSTED, issued_in, published_by, published_since, text_of
 from kraft_operator.security.succession import authority_of, keys_of
 from kraft_operator.security.user_objects import settings_of, user_secret_seen
 from kraft_operator.sources_seen import SourceMemory
@@ -76,6 +76,7 @@ class AuthorityRead:
     authority: Authority | None = None
     succession: Succession = field(default_factory=Succession)
     published: tuple[str, ...] = ()
+    published_since: float = 0.0
     fault: str = ""
     """What is wrong with its Secret."""
     signing: str = ""
@@ -114,7 +115,9 @@ class SecretMemory:
             if known is None or known[1] is None or now - known[0] >= (OWN_SECONDS if name == own else _patience(name)):
                 self._read(cluster, name, kube, now, own=name == own)
         issued = {name: found for name, (_, found) in self._issued.items() if found is not None}
-        found = Credentials(read.authority, read.succession, read.published, issued=issued, fault=read.fault)
+        found = Credentials(
+            read.authority, read.succession, read.published, read.published_since, issued=issued, fault=read.fault
+        )
         speaks = self._security if cluster.spec.security.speaks_tls else PLAINTEXT
         if cluster.spec.security.source is not CertificateSource.OPERATOR:
             others = [own, *((names.archive_tls(cluster.name),) if cluster.spec.archive is not None else ())]
@@ -200,7 +203,7 @@ class SecretMemory:
         if self._authority is None or self._authority[1].authority is None or now - self._authority[0] >= OWN_SECONDS:
             secret = kube.find(SECRET, cluster.namespace, names.authority_key(cluster.name))
             public = kube.find(SECRET, cluster.namespace, names.authority_certificate(cluster.name))
-            self._authority = now, _authority(secret, public)
+            self._authority = now, replace(_authority(secret, public), published_since=published_since(public))
             self._trusted = text_of(public, TRUSTED) if public is not None and self._authority[1].published else ""
         return self._authority[1]
 

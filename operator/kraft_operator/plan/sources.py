@@ -4,7 +4,7 @@ what is good is copied into the Secret that the node mounts. What is not good is
 Another authority takes the place of one by the steps of `authority`, whatever its owner does in which order:
 
     **C1** Nobody is shown a certificate of an authority before every Secret names it, and every running node was seen
-           to accept one of it (the operator's own new one).
+           to accept one of it (the operator's own new one). Clients, at whom nobody looks, are given time.
     **C2** An authority that its owner names no more is trusted still, until no Secret holds a certificate of it, and
            every running node was seen to show one of another.
 
@@ -144,7 +144,17 @@ def _held(
         return "the operator's own certificate has to be of it first, to prove that nodes trust it"
     if not now.foreseen and (missing := _unproven(now, seen)):
         return f"nodes {', '.join(map(str, missing))} were not seen to trust it yet"
-    return ""
+    return _clients_read(now, seen, copy) if copy is not None and not now.foreseen else ""
+
+
+def _clients_read(now: Situation, seen: Credentials, copy: Issued) -> str:
+    """Nobody looks at clients: they have time to read whom to trust, but for the last tenth of what is shown now."""
+    waits = now.cluster.spec.security.wait_for_clients_seconds
+    until = min(seen.published_since + waits, copy.ends - (copy.ends - copy.begins) / 10)
+    if now.date is None or now.date.timestamp() >= until:
+        return ""
+    secret = names.authority_certificate(now.cluster.name)
+    return f"clients have {waits / 3600:g} h to read {secret} again (spec.security.tls.rotation.waitForClients)"
 
 
 def _unproven(now: Situation, seen: Credentials) -> list[int]:

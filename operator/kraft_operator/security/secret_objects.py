@@ -22,12 +22,24 @@ CERTIFICATE: Final = "tls.crt"
 TRUSTED: Final = "ca.crt"
 KEY_STORE: Final = "keystore.pem"
 ANNOTATION_ORIGIN: Final = f"{names.GROUP}/copy-of"
+ANNOTATION_SINCE: Final = f"{names.GROUP}/trusted-since"
 
 Secret = dict[str, Any]
 
 
-def public_secret(cluster: KRaftCluster, name: str, certificates: str) -> Secret:
-    return secret_object(cluster, name, {TRUSTED: certificates}, with_volumes(cluster))
+def public_secret(cluster: KRaftCluster, name: str, certificates: str, since: float | None = None) -> Secret:
+    """`since`: when clients could read first that these are trusted."""
+    made = secret_object(cluster, name, {TRUSTED: certificates}, with_volumes(cluster))
+    if since is not None:
+        made["metadata"]["annotations"] = {ANNOTATION_SINCE: f"{since:.0f}"}
+    return made
+
+
+def published_since(public: Mapping[str, Any] | None) -> float:
+    """0 where nobody has said it."""
+    marks = ((public or {}).get("metadata") or {}).get("annotations") or {}
+    text = str(marks.get(ANNOTATION_SINCE, ""))
+    return float(text) if text.isdigit() and len(text) < 12 else 0.0
 
 
 def leaf_secret(cluster: KRaftCluster, wanted: Wanted, pair: Pair, trusted: str) -> Secret:

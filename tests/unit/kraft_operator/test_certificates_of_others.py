@@ -33,8 +33,9 @@ OPERATOR = Subject("c-operator", "n", "c")
 ALL_NODES = Subject("c-node", "n", "c")
 
 
-def provided(fields: dict[str, str] = SHARED, **changes: Any) -> dict[str, Any]:
-    return {"security": {"tls": {"mode": "Required", "issuer": "Provided", "provided": fields}, **changes}}
+def provided(fields: dict[str, str] = SHARED, waits: str = "0s", **changes: Any) -> dict[str, Any]:
+    tls = {"mode": "Required", "issuer": "Provided", "provided": fields, "rotation": {"waitForClients": waits}}
+    return {"security": {"tls": tls, **changes}}
 
 
 class Corporation:
@@ -236,6 +237,50 @@ def test_another_authority_is_trusted_by_all_before_anybody_shows_a_certificate_
     assert {node: pod.uid for node, pod in run.world.pods.items()} == pods
 
 
+def renewed(waits: str) -> tuple[SecureRun, str]:
+    """A cluster whose owner has issued everything by another authority, and what node 0 showed before."""
+    run, old = begun(**provided(waits=waits))
+    old.issue_all()
+    run.settle()
+    later(run, timedelta(days=9))
+    new = Corporation(run, "New")
+    new.trust()
+    new.issue_all()
+    before = data(run, "c-0-tls", "tls.crt")
+    later(run, timedelta(0))
+    return run, before
+
+
+def test_clients_have_time_to_read_whom_to_trust_before_anybody_shows_a_certificate_of_another_authority() -> None:
+    run, before = renewed("168h")
+    assert len(trusted_by(run, "c-ca-cert")) == 2, "clients may read it from now on"
+    later(run, timedelta(hours=167))
+    assert data(run, "c-0-tls", "tls.crt") == before
+    status, reason, text = condition(run)
+    assert (status, reason) == ("True", "AuthorityRotates")
+    assert "clients have 168 h to read c-ca-cert again (spec.security.tls.rotation.waitForClients)" in text
+    run._process = None  # what is waited for is not in the memory of a process
+    later(run, timedelta(hours=2))
+    assert data(run, "c-0-tls", "tls.crt") == data(run, "corp-nodes", "tls.crt") != before
+    assert len(trusted_by(run, "c-ca-cert")) == 1
+    assert condition(run)[:2] == ("True", "Valid")
+
+
+def test_nobody_waits_for_clients_until_a_certificate_ends() -> None:
+    run, before = renewed("8760h")
+    later(run, timedelta(days=71))
+    assert data(run, "c-0-tls", "tls.crt") == before
+    later(run, timedelta(days=2))
+    assert data(run, "c-0-tls", "tls.crt") != before, "a tenth of its life is left"
+
+
+def test_a_broker_more_gets_its_certificate_of_another_authority_at_once() -> None:
+    run, _ = renewed("168h")
+    run.api.edit(brokerPools=[{**run.api.resource["spec"]["brokerPools"][0], "replicas": 3}])
+    later(run, timedelta(0))
+    assert data(run, "c-102-tls", "tls.crt") == data(run, "corp-nodes", "tls.crt")
+
+
 def test_a_cluster_of_the_operators_own_authority_gets_certificates_of_its_owners() -> None:
     run = secure()
     run.settle()
@@ -256,7 +301,8 @@ def test_a_cluster_of_the_operators_own_authority_gets_certificates_of_its_owner
     assert trusted_by(run, "c-0-tls") == {corp.fingerprint}
 
 
-ISSUED = {"security": {"tls": {"mode": "Required", "issuer": "CertManager", "issuerRef": {"name": "corp"}}}}
+AT_ONCE = {"rotation": {"waitForClients": "0s"}}
+ISSUED = {"security": {"tls": {"mode": "Required", "issuer": "CertManager", "issuerRef": {"name": "corp"}, **AT_ONCE}}}
 
 
 class CertManager(Corporation):
