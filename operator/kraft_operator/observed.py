@@ -162,10 +162,9 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """TLSRoutes, where a listener asks for them."""
+    """TLSRoutes, where a listener asks for them: served as `api`, or not, and `missing` has the remedy."""
 
     api: str = ""
-    """As which group and version they are served; empty: `missing` says why there are none, with the remedy."""
     found: tuple[Child, ...] = ()
     missing: str = ""
 
@@ -339,7 +338,6 @@ class Observed:
     pods: tuple[Pod, ...] = ()
     sets: tuple[NodeSet, ...] = ()
     children: tuple[Child, ...] = ()
-    """Routes among them."""
     quorum: Quorum = Quorum()
     brokers: Brokers = Brokers()
     racks: Mapping[int, str] = field(default_factory=dict)

@@ -150,9 +150,8 @@ class Reconciler:
         memory = self._memory(key, cluster)
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
         sight = observe(
-            cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected,
-            secrets=memory.secrets, now=self.clock(), reclaim_policy=policy, archive=memory.archive,
-            routes=memory.routes,
+            cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected, now=self.clock(),
+            secrets=memory.secrets, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
