@@ -31,6 +31,7 @@ from kraft_operator.kube import (
     NODE,
     OPERATION,
     POD,
+    SERVICE,
     STATEFUL_SET,
     USER,
     Forbidden,
@@ -97,7 +98,7 @@ def observe(
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
-    served = routes.look(cluster, kube, now) if routes is not None else Routes()
+    served = routes.look(cluster, live[SERVICE], kube, now) if routes is not None else Routes()
     policies, cluster = _policies(all_claims, operations, reclaim_policy), restarted_for(cluster, access.credentials)
     looked = archive.seen(cluster, kube, now) if archive is not None else {}
     observed = Observed(

@@ -1,7 +1,8 @@
 """TLSRoutes of the Gateway API: whether they can be had, and those of a cluster that there are.
 
-They are looked for where a listener asks for them, and until those of an earlier listener are gone. Nobody watches
-them: most installations have neither their definition nor rights on it, so what was read is believed for a while.
+They are looked for where a listener asks for them, and until those of an earlier listener are gone: its Services bear a
+mark, and routes are deleted before it goes. Nobody watches routes: most installations have neither their definition nor
+rights on it, so what was read is believed for a while.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ class RouteMemory:
 
     _read: float = float("-inf")
     _routes: Routes = field(default_factory=Routes)
-    _looked: bool = False
 
-    def look(self, cluster: KRaftCluster, kube: Gateway, now: float) -> Routes:
+    def look(self, cluster: KRaftCluster, services: Iterable[Object], kube: Gateway, now: float) -> Routes:
         """Raises KubeError."""
         asked = any(each.exposure is Exposure.GATEWAY for each in cluster.spec.broker_listeners)
-        if not asked and self._looked and not self._routes.found:
+        marked = (names.ANNOTATION_ROUTES in (each["metadata"].get("annotations") or {}) for each in services)
+        if not (asked or self._routes.found or any(marked)):
             return Routes()
         if now - self._read >= SECONDS:
-            self._routes, self._read, self._looked = _routes_of(cluster, kube), now, True
+            self._routes, self._read = _routes_of(cluster, kube), now
         return self._routes
 
     def forget(self, actions: Iterable[Action]) -> None:

@@ -50,6 +50,8 @@ ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
 """On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have
 had another disk before.
 """
+ANNOTATION_ROUTES: Final = f"{GROUP}/routes"
+"""Of Services to which TLSRoutes lead: as long as it is there, routes are looked for."""
 ANNOTATION_ROTATE: Final = f"{GROUP}/rotate"
 """Any value. On a KRaftUser a new one gives it another password, on a secure KRaftCluster another authority."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
-from kraft_operator.api.network import Decoration, ListenerSpec, ServiceFields
+from kraft_operator.api.network import Decoration, Exposure, ListenerSpec, ServiceFields
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
@@ -53,7 +53,8 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
         shape = {"type": kind, "ports": _ports([listener]), **_outside(listener.service)}
         begin = {**shape, "selector": role_selector(cluster, Role.BROKER)}
         beginning = _service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin)
-        found.append(decorated(beginning, listener.service.decoration, listener.bootstrap))
+        of_all = listener.service.decoration, _marks(listener)
+        found.append(decorated(beginning, *of_all, listener.bootstrap))
         for node in nodes:
             group = cluster.spec.group(node.group)
             if group is None or group.role is not Role.BROKER:
@@ -62,10 +63,12 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
             own = {**shape, "publishNotReadyAddresses": True, "selector": chosen}
             name = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
             broker = listener.broker(node.node_id)
-            found.append(
-                decorated(_service(cluster, name, own, chosen), listener.service.decoration, broker.decoration)
-            )
+            found.append(decorated(_service(cluster, name, own, chosen), *of_all, broker.decoration))
     return found
+
+
+def _marks(listener: ListenerSpec) -> Decoration:
+    return Decoration({names.ANNOTATION_ROUTES: "true"} if listener.exposure is Exposure.GATEWAY else {})
 
 
 def _outside(fields: ServiceFields) -> Manifest:

@@ -5,9 +5,10 @@ model of Kubernetes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,10 +17,11 @@ from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.kube import Forbidden, Kind, NotFound, Object
 from support.operator_model.secure_runs import SECURE, Calendar, SecureRun, formed, later, properties, told
 from support.operator_model.world import World, resource
-from support.operator_model.world_api import WorldApi
+from support.operator_model.world_api import Died, Faults, WorldApi
 
 pytestmark = pytest.mark.unit
 
+T = TypeVar("T")
 GATEWAY_API = "gateway.networking.k8s.io/v1alpha3"
 INSIDE = [{"name": "REPLICATION", "port": 9091}, {"name": "CLIENTS", "port": 9092}]
 NAMES = {"bootstrapHost": "kafka.example.com", "brokerHost": "broker-{nodeID}.example.com"}
@@ -196,13 +198,29 @@ def test_a_gateway_gets_a_route_for_each_name_and_loses_them_with_the_exposure()
     assert api.lists == before, "nobody looks for routes that nobody wants"
 
 
-def test_routes_of_an_earlier_listener_go_although_the_operator_has_started_anew() -> None:
+@pytest.mark.parametrize("after", [INSIDE, by_name()["broker"]], ids=["none", "Ingress"])
+def test_routes_of_an_earlier_listener_go_although_the_operator_dies_at_it_and_starts_anew(after: Any) -> None:
     run, _ = with_gateway(**GATEWAY)
     run.settle()
-    run.api.edit(endpoints={"broker": INSIDE})
+    run.api.edit(endpoints={"broker": after})
     run._process = None
+    run.api.faults = death = DeathAtDelete()
     run.settle()
+    assert death.met
     assert routes(run) == {}
+
+
+class DeathAtDelete(Faults):
+    """The operator dies after the first route that it deletes, or could have deleted."""
+
+    met = False
+
+    def write(self, what: str, call: Callable[[], T]) -> T:
+        found = call()
+        if what.startswith("delete TLSRoute/") and not self.met:
+            self.met = True
+            raise Died(what)
+        return found
 
 
 @pytest.mark.parametrize(

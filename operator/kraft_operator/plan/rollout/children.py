@@ -53,12 +53,13 @@ def sync_children(now: Situation) -> Verdict:
     pools = {group.name for group in now.cluster.spec.groups}
     pending = {str(node.node_id) for node in now.nodes if node.pending}
     live = {key: each for key, each in live.items() if _node_of(each) not in pending}
-    actions += [
+    gone = [
         DeleteChild(child.api, child.kind, child.name, child.uid, "nothing wants it any more")
         for child in live.values()
         if _unwanted(child, now, pools)
     ]
-    return Verdict(actions=tuple(actions), findings=told)
+    first = [each for each in gone if each.kind == "TLSRoute"]  # its Service bears the mark by which it is found
+    return Verdict(actions=(*first, *actions, *(each for each in gone if each not in first)), findings=told)
 
 
 def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
