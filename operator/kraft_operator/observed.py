@@ -93,9 +93,7 @@ class Pod:
     port: int = 0
     """Of its first listener, as its own specification has it; 0 when that names none."""
     last_words: str = ""
-    """What its node said before it failed the last time, without secrets. It may differ from one failure to
-    the next.
-    """
+    """What its node said before it failed the last time, without secrets. It may differ from failure to failure."""
     owner: str = ""
     """UID of the StatefulSet that it belongs to; empty when it has lost it and waits to be adopted."""
     volumes: Mapping[str, str] = field(default_factory=dict)
@@ -362,13 +360,10 @@ class Observed:
     zones: Mapping[int, str] = field(default_factory=dict)
     """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a
     label for them: empty if that node does not bear it, absent without a pod that is somewhere."""
-
     reclaimed: frozenset[str] = frozenset()
     """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
     retained: frozenset[str] = frozenset()
-    """Names of the bound PersistentVolumes that outlive their claim: read in this pass while a ProtectClaims is under
-    way.
-    """
+    """Names of bound PersistentVolumes that outlive their claim: read in this pass, while ProtectClaims is under way."""
     credentials: Credentials | None = None
     """Of a secure cluster."""
     users: Users | None = None
