@@ -363,7 +363,7 @@ class Observed:
     reclaimed: frozenset[str] = frozenset()
     """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
     retained: frozenset[str] = frozenset()
-    """Names of bound PersistentVolumes that outlive their claim: read in this pass, while ProtectClaims is under way."""
+    """Names of bound PersistentVolumes that outlive their claim: read in this pass while ProtectClaims is under way."""
     credentials: Credentials | None = None
     """Of a secure cluster."""
     users: Users | None = None

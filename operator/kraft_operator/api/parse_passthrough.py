@@ -48,9 +48,13 @@ def passthrough_of(item: Reader, exposure: Exposure, decoration: Decoration) -> 
         if own is not None and not is_host(own):
             raise InvalidSpec(each.at("advertisedHost"), f"{own!r} is no name in TLS, such as kafka.example.com")
     return Passthrough(
-        asked.text("bootstrapHost"), broker_host, port, asked.optional_text("ingressClassName"),
-        _parent(asked, exposure), decoration,
-    )  # fmt: skip
+        asked.text("bootstrapHost"),
+        broker_host,
+        port,
+        ingress_class=asked.optional_text("ingressClassName"),
+        parent=_parent(asked, exposure),
+        decoration=decoration,
+    )
 
 
 def _parent(asked: Reader, exposure: Exposure) -> Parent | None:
