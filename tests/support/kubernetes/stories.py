@@ -101,7 +101,7 @@ STORIES: Final = (
     Story("test_operator_rolls.py", 150),
     Story("test_operator_archive.py", 180),
     Story("test_operator_audits.py", 90, "schedule"),
-    Story("test_operator_audits.py", 100, "rots"),
+    Story("test_operator_audits.py", 100, "rots", soak=True),
     *(Story(FROM_ARCHIVE, seconds, part, "[one-controller]") for part, seconds in DRILLS.items()),
     *(
         Story(FROM_ARCHIVE, seconds * 3 // 2, part, "[three-controllers]", soak=True)
