@@ -124,8 +124,8 @@ def offset_delete(judged: Judged, request: OffsetDeleteRequest) -> Judging:
         assert isinstance(answer, OffsetDeleteResponse), "it answers OffsetDelete"
         return answer if answer.error_code else replace(answer, topics=(*answer.topics, *said))
 
-    rest = replace(request, topics=tuple(allowed))
-    return (yield from narrowed(request, rest, not allowed, complete, OffsetDeleteResponse()))
+    # As in Kafka the group is looked for even if no topic is left: it may not be there.
+    return Narrowed(request, replace(request, topics=tuple(allowed)), complete)
 
 
 def _denied_deletion(topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:

@@ -54,6 +54,7 @@ pytestmark = pytest.mark.unit
 
 TOPIC, GROUP = 2, 3
 TOPIC_DENIED, GROUP_DENIED, TRANSACTION_DENIED = 29, 30, 53
+NO_SUCH_GROUP = 69
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "2",
@@ -200,5 +201,9 @@ def test_who_deletes_needs_delete() -> None:
     assert (refused.error_code, refused.topics) == (GROUP_DENIED, ())
     deleted = world.ask(OffsetDeleteRequest(group_id="h", topics=topics), OffsetDeleteResponse)
     assert codes(deleted.topics) == {"mine": 0, "theirs": TOPIC_DENIED}
+    others = world.ask(OffsetDeleteRequest(group_id="h", topics=topics[1:]), OffsetDeleteResponse)
+    assert (others.error_code, codes(others.topics)) == (0, {"theirs": TOPIC_DENIED})
     gone = world.ask(DeleteGroupsRequest(groups_names=("g", "h")), DeleteGroupsResponse)
     assert {each.group_id: each.error_code for each in gone.results} == {"g": GROUP_DENIED, "h": 0}
+    nothing = world.ask(OffsetDeleteRequest(group_id="h", topics=topics[1:]), OffsetDeleteResponse)
+    assert (nothing.error_code, nothing.topics) == (NO_SUCH_GROUP, ())
