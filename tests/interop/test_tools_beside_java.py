@@ -176,7 +176,8 @@ def test_topics_are_described_alike_by_each_report_by_id_and_while_they_move(hom
     ):
         found = alike("kafka-topics", *at, "--describe", *words)
         if words == which:
-            assert "\tAdding Replicas: 2\t" in found.out, "a partition is on the move"
+            # Which one is added depends on where the producer's records went.
+            assert re.search(r"\tAdding Replicas: [12]\t", found.out), "a partition is on the move"
     cancelled = ours("kafka-reassign-partitions", *at, "--cancel", *file)
     assert cancelled.rc == 0, cancelled.out
 
