@@ -92,13 +92,21 @@ class Migration:
         return said
 
     def _wait_until_level(self, arguments: list[str], node_id: int, tool: str) -> None:
-        """As the page wants it: until the tool tells of a lag of 0."""
+        """As the page wants it: until the tool tells of an end that was the leader's when first asked."""
+        said: list[ToolResult] = []
+        goals: list[int] = []
 
         def level() -> bool:
-            rows = [line.split() for line in self.quorum.run("kafka-metadata-quorum", arguments, tool).out.splitlines()]
-            return any(row[0] == str(node_id) and row[3] == "0" for row in rows if row)
+            said.append(self.quorum.run("kafka-metadata-quorum", arguments, tool))
+            rows = [line.split() for line in said[-1].out.splitlines()[1:]]
+            ends = {int(row[0]): int(row[2]) for row in rows if row}
+            goals.extend(int(row[2]) for row in rows if row and row[-1] == "Leader")
+            return bool(goals) and ends.get(node_id, -1) >= goals[0]
 
-        eventually(f"node {node_id} has a lag of 0", level, SECONDS)
+        try:
+            eventually(f"node {node_id} has caught up", level, SECONDS)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; of {len(said)} answers of {tool} the last was {said[-1]}") from late
 
     def _change(self, arguments: list[str], tool: str, node_id: int, *, votes: bool) -> bool:
         """Asked again after what the page says is to be asked again, and looked at after what may have been done."""

@@ -257,7 +257,8 @@ class MixedQuorum:
 
     def tail(self, node_id: int, size: int = 2500) -> str:
         java = self.java_log(node_id)
-        text = java.read_text(errors="replace")[-size:] if java.exists() else ""
+        lines = java.read_text(errors="replace").splitlines(keepends=True) if java.exists() else []
+        text = "".join(line for line in lines if not line.startswith("\t"))[-size:]  # not every configuration it had
         return f"--- node {node_id}\n{self.node(node_id).log()[-size:]}\n--- node {node_id} (Java)\n{text}"
 
     def java_faults(self) -> list[str]:
