@@ -11,6 +11,7 @@ from controller_runtime.broker.effects import AppendRecords, BrokerEffect, ReadR
 from controller_runtime.broker.leader import Appended, Leader
 from controller_runtime.broker.led_logs import GivenUp, Led, LedLogs, Loadable, Replay
 from controller_runtime.broker.local_partitions import LocalPartitions
+from controller_runtime.broker.sequences import Verification
 from controller_runtime.identifiers import PartitionId, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
@@ -33,15 +34,23 @@ class CoordinatorLog(Generic[Part]):
     def image(self) -> MetadataImage:
         return self._partitions.image
 
-    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
-        """Where it ends; or why it is not taken, and nothing has changed."""
+    def append(
+        self, index: int, batch: bytes, wall: WallClock, verification: Verification | None = None
+    ) -> int | ErrorCode:
+        """Where it ends; or why it is not taken, and nothing has changed. `verification`: of the transaction that it
+        belongs to.
+        """
         led = self._logs.by_index.get(index)
         leader = None if led is None else self._led_still(led)
         if led is None or leader is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._partitions.has_too_few(leader):
             return ErrorCode.NOT_ENOUGH_REPLICAS
-        match leader.append(batch, self._partitions.rules(self._topic), wall, from_client=False):
+        rules = self._partitions.rules(self._topic)
+        return self._appended(led, leader.append(batch, rules, wall, verified=verification, from_client=False))
+
+    def _appended(self, led: Led[Part], found: Appended | BatchRefusal) -> int | ErrorCode:
+        match found:
             case BatchRefusal() as refused:
                 return refused.error
             case Appended(_, end_offset, data):

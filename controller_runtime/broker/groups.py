@@ -11,25 +11,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from controller_runtime.broker.append_rules import BatchRefusal
 from controller_runtime.broker.around_groups import Outside
 from controller_runtime.broker.cluster_view import View
-from controller_runtime.broker.effects import (
-    AppendRecords,
-    BrokerEffect,
-    ReadRecords,
-    RecordsRead,
-    WorkId,
-)
-from controller_runtime.broker.leader import Appended
-from controller_runtime.broker.led_logs import GivenUp, Led, LedLogs
+from controller_runtime.broker.coordinator_log import CoordinatorLog
+from controller_runtime.broker.effects import BrokerEffect, RecordsRead
+from controller_runtime.broker.led_logs import GivenUp, Led
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects
 from controller_runtime.broker.offsets_topic import offsets_topic
 from controller_runtime.broker.sequences import Verification
 from controller_runtime.broker.share_state import share_groups
 from controller_runtime.broker.share_state.end_offsets import EndOffsets
-from controller_runtime.broker.share_state.persister import SharePersister
+from controller_runtime.broker.share_state.persister import SharePersister, Way
 from controller_runtime.coordinator import (
     admin_requests,
     consumer_describing,
@@ -65,10 +58,11 @@ from controller_runtime.protocol.transaction_markers import Marker
 
 _OWN_READS: Final = -1
 """Reads of the coordinator have negative numbers: those of clients are positive."""
+_WAY: Final = Way("share-states", most_attempts=8)
 Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
 
 
-class Groups:
+class Groups(CoordinatorLog[GroupPartition]):
     """Implements `coordinator.ports.OffsetsTopic`."""
 
     def __init__(
@@ -79,25 +73,19 @@ class Groups:
         outside: Outside,
         now: Instant,
     ) -> None:
-        self._partitions = partitions
+        super().__init__(partitions, TOPIC, _OWN_READS, settings.load_buffer_bytes, loading.replay)
         self._settings = settings
         self._forwarder, self._long, self._faults = outside.forwarder, outside.long, outside.faults
         self._outside = outside
         self.topics_made_at = outside.version()
         self._further_topics = outside.further_topics
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
-        self._logs: Final[LedLogs[GroupPartition]] = LedLogs(_OWN_READS, settings.load_buffer_bytes, loading.replay)
-        self._persister = SharePersister(outside.peers, lambda: partitions.image, self._make_share_topic)
+        self._persister = SharePersister(outside.peers, lambda: partitions.image, self._make_share_topic, _WAY)
         self._ends = EndOffsets(outside.peers, partitions)
-        self._out: list[BrokerEffect] = []
         self._topics_seen = MetadataImage.empty().topics
         self._check_at = Instant(now + settings.retention_check_interval_ms / 1000)
 
     # Implements OffsetsTopic.
-
-    @property
-    def image(self) -> MetadataImage:
-        return self._partitions.image
 
     @property
     def version(self) -> int:
@@ -106,25 +94,6 @@ class Groups:
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self._outside.may_describe(connection, topic)
 
-    def append(
-        self, index: int, batch: bytes, wall: WallClock, verification: Verification | None = None
-    ) -> int | ErrorCode:
-        led = self._logs.by_index.get(index)
-        leader = None if led is None else self._partitions.led(led.key)
-        if led is None or leader is None or leader is not led.leader:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if self._partitions.has_too_few(leader):
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        rules = self._partitions.rules(TOPIC)
-        return self._appended(led, leader.append(batch, rules, wall, verified=verification, from_client=False))
-
-    def _appended(self, led: Led[GroupPartition], found: Appended | BatchRefusal) -> int | ErrorCode:
-        if isinstance(found, BatchRefusal):
-            return found.error
-        self._out.append(AppendRecords(led.key, found.wait_for, found.data))
-        self._logs.written.add(led.key)
-        return found.wait_for
-
     # Transactions.
 
     def end_transaction(self, key: PartitionId, marker: WritableTxnMarker, wall: WallClock) -> int | ErrorCode:
@@ -132,7 +101,7 @@ class Groups:
         that ends.
         """
         led = self._logs.by_key.get(key)
-        if led is None or not led.partition.is_loaded or self._partitions.led(key) is not led.leader:
+        if led is None or not led.partition.is_loaded or self._led_still(led) is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._partitions.has_too_few(led.leader):
             return ErrorCode.NOT_ENOUGH_REPLICAS
@@ -213,7 +182,7 @@ class Groups:
     ) -> Effects:
         responds = answer(self._coordinator, event, request, now, wall)
         self._begin_works()
-        return [*self._taken(), *responds]
+        return [*self.taken(), *responds]
 
     def _begin_works(self) -> None:
         for led in self._logs.by_key.values():
@@ -235,32 +204,23 @@ class Groups:
             try:
                 unit = next(work)
             except StopIteration as end:
-                return [*self._taken(), *end.value]
-            yield from self._taken()
+                return [*self.taken(), *end.value]
+            yield from self.taken()
             yield unit
-
-    def _taken(self) -> list[BrokerEffect]:
-        """What was appended since this was asked last."""
-        out, self._out = self._out, []
-        return out
 
     # What happens to the partitions.
 
     def on_changed(self, key: PartitionId, now: Instant, wall: WallClock) -> Effects:
-        """Perhaps it is led here now, or not any more."""
-        led, leader = self._logs.by_key.get(key), self._partitions.led(key)
+        """Perhaps it is led here now, or not any more, or in another epoch: then it is loaded anew."""
+        led = self._logs.by_key.get(key)
         out: list[BrokerEffect] = []
-        if led is not None and leader is not led.leader:
-            self._logs.resign(key)
+        if led is not None and self._has_left(key):
             out += self._coordinator.resign(key.index, now, wall)
             out += self._gathered(led.partition)
-            out.append(Log("info", f"{TOPIC}-{key.index} is coordinated elsewhere: its groups are dropped"))
-        if leader is not None and key not in self._logs.by_key and leader.log.topic == TOPIC:
+            out.append(Log("info", f"{TOPIC}-{key.index} is coordinated anew, here or elsewhere"))
+        if (leader := self._to_lead(key)) is not None:
             self._logs.lead(key, leader, self._coordinator.lead(key.index))
         return out
-
-    def owns(self, work_id: WorkId) -> bool:
-        return work_id < 0
 
     def on_read(self, event: RecordsRead) -> Effects:
         return self._given_up(self._logs.on_read(event))
@@ -268,17 +228,12 @@ class Groups:
     def _given_up(self, found: GivenUp[GroupPartition] | None) -> Effects:
         if found is None:
             return []
-        what = f"mend {TOPIC}-{found.led.key.index} or delete its records"
-        said = Log("error", f"{what}: its groups are not served: {found.why}")
+        said = Log("error", self._mended_how(found, "groups"))
         if found.error is None:
             return [said]
         return [self._faults.count(ApiKey.OFFSET_COMMIT, "replayed", found.error), said]
 
     # Time.
-
-    @property
-    def has_more_to_do(self) -> bool:
-        return self._logs.has_more_to_do
 
     def next_deadline(self) -> Instant | None:
         waits = (led.partition.next_deadline() for led in self._logs.are_written())
@@ -302,7 +257,7 @@ class Groups:
         if self.image.topics is not self._topics_seen:
             self._see_topics(now, wall)
         out += self._guarded(lambda: self._persister.poll(now, wall))
-        return [*self._taken(), *out]
+        return [*self.taken(), *out]
 
     def _committed(self, led: Led[GroupPartition], now: Instant, wall: WallClock) -> Effects:
         reached = led.leader.log.high_watermark
@@ -339,18 +294,13 @@ class Groups:
 
     def _load(self, led: Led[GroupPartition], now: Instant, wall: WallClock) -> Effects:
         """Ask for the next bytes, or begin."""
-        match self._logs.load(led):
-            case True:
-                led.partition.end_offset = led.leader.log.end_offset
-                self._logs.written.add(led.key)  # The end may not be committed yet.
-                begun = self._guarded(lambda: led.partition.begin(now, wall))
-                counts = f"{len(led.partition.groups)} groups, {led.partition.offsets.count} offsets"
-                return [*begun, Log("info", f"coordinates {TOPIC}-{led.key.index}: {counts}")]
-            case ReadRecords() as read:
-                return [read]
-            case False:
-                pass
-        return []
+        if not self._is_read(led):
+            return []
+        led.partition.end_offset = led.leader.log.end_offset
+        self._logs.written.add(led.key)  # The end may not be committed yet.
+        begun = self._guarded(lambda: led.partition.begin(now, wall))
+        counts = f"{len(led.partition.groups)} groups, {led.partition.offsets.count} offsets"
+        return [*begun, Log("info", f"coordinates {TOPIC}-{led.key.index}: {counts}")]
 
     def _see_topics(self, now: Instant, wall: WallClock) -> None:
         """What was committed for topics that are gone is not kept."""

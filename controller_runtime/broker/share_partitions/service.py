@@ -294,9 +294,9 @@ class SharePartitions:
         out: Effects = []
         try:
             self._see_image()
+            out += self._persister.poll(now, wall)
             out += self._led.poll(now, wall)
             out += self._fetches.poll(now)
-            out += self._persister.poll(now)
             out += self._refused.expired(now)
         except Exception as error:
             out.append(self._outside.faults.count(ApiKey.SHARE_FETCH, "coordinated", error))

@@ -41,7 +41,7 @@ def ask(asked: SharePersister, groups: GroupCoordinator, wanted: StatesWanted | 
 def _begin_states(asked: SharePersister, groups: GroupCoordinator, wanted: StatesWanted) -> None:
     """All of them count when all are there; none, if one is refused."""
     places: dict[Place, Any] = {
-        (topic_id, index): PartitionData(partition=index, state_epoch=wanted.epoch, start_offset=offset)
+        (topic_id, index): partial(PartitionData, partition=index, state_epoch=wanted.epoch, start_offset=offset)
         for topic_id, offsets in wanted.start_offsets.items()
         for index, offset in offsets.items()
     }
@@ -57,7 +57,7 @@ def _begin_states(asked: SharePersister, groups: GroupCoordinator, wanted: State
 
 def _end_states(asked: SharePersister, groups: GroupCoordinator, gone: StatesGone) -> None:
     places: dict[Place, Any] = {
-        (topic_id, index): deletes.PartitionData(partition=index)
+        (topic_id, index): partial(deletes.PartitionData, partition=index)
         for topic_id, indexes in gone.partitions.items()
         for index in sorted(indexes)
     }
@@ -100,7 +100,7 @@ def _sum_up(
         lacking = [place for place in wanted.places if share_sums.lacks_end(results[place])]
         return ends.ask(lacking, lambda found: [*put(share_sums.summed(wanted, results, found))])
 
-    places = {place: summaries.PartitionData(partition=place[1]) for place in wanted.places}
+    places = {place: partial(summaries.PartitionData, partition=place[1]) for place in wanted.places}
     asked.ask(persister.SUMMARY, wanted.group_id, places, answered)
 
 

@@ -62,13 +62,14 @@ def committed(world: BrokerWorld) -> dict[int, int]:
     return {each.partition_index: each.committed_offset for topic in group.topics for each in topic.partitions}
 
 
-def led_by(world: BrokerWorld, leader: int) -> None:
-    """The leader of every partition of the offsets, as an image says it."""
+def led_by(world: BrokerWorld, *leaders: int) -> None:
+    """The leaders of every partition of the offsets, one after the other, as one image says it."""
     topic = world.controller.image.topics.named(OFFSETS)
     assert topic is not None
-    for index in range(topic.partition_count):
-        change = PartitionChangeRecord(topic_id=topic.id, partition_id=index, leader=leader)
-        world.controller.append([(change, change.VERSIONS.highest)])
+    for leader in leaders:
+        for index in range(topic.partition_count):
+            change = PartitionChangeRecord(topic_id=topic.id, partition_id=index, leader=leader)
+            world.controller.append([(change, change.VERSIONS.highest)])
     world.see_metadata()
 
 
@@ -116,6 +117,19 @@ def test_offsets_are_there_after_a_restart_and_when_the_broker_leads_again() -> 
     assert codes(told) == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     world.settle()
     assert committed(world) == {index: index for index in range(1, 100)} | {0: 7}, "it was written nevertheless"
+
+
+def test_who_leads_in_another_epoch_reads_what_is_there_first() -> None:
+    world = serving()
+    assert codes(world.ask(commit(1, offset=1), OffsetCommitResponse, 9)) == {0}
+    waits = world.send(commit(0, offset=7), 9)
+    led_by(world, -1, BROKER)
+    answer = world.answers[waits]
+    assert isinstance(answer, OffsetCommitResponse)
+    assert codes(answer) == {ErrorCode.NOT_COORDINATOR}
+    assert any(isinstance(each, ReadRecords) for each in world.data), "they are read again"
+    world.settle()
+    assert committed(world) == {0: 7, 1: 1}
 
 
 def test_a_load_is_done_in_pieces() -> None:
