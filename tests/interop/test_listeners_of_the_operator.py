@@ -7,6 +7,7 @@ directories are of this machine.
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import ssl
@@ -48,6 +49,8 @@ SECONDS: Final = 120.0
 NAMES: Final = {CONTROLLER: "c-controller-0", OURS: "c-b-100", JAVAS: "c-b-101"}
 BEGIN: Final = "kafka.passed.test"
 BY_NAME: Final = {"bootstrapHost": BEGIN, "brokerHost": "broker-{nodeID}.passed.test"}
+OTHER_ISSUER: Final = "https://others.example"
+SESSION: Final = "5s"
 _ENDPOINT: Final = re.compile(r"([A-Z]+)://[^:,]*:[0-9]+")
 
 
@@ -58,6 +61,8 @@ class Rendered:
     directory: Path
     run: SecureRun
     provider: IdentityProvider
+    others: IdentityProvider
+    """Of the listener OTHERS, with another issuer; logins hold for SESSION there."""
     ports: dict[int, dict[str, int]] = field(default_factory=dict)
     nodes: dict[int, NodeProcess] = field(default_factory=dict)
     java: JavaNode | None = None
@@ -127,13 +132,18 @@ class Rendered:
         own = {"ssl.certificate.location": str(place), "ssl.key.location": str(place)}
         return {**self.at(node_id, listener), "security.protocol": "SSL", **own}
 
-    def by_token(self, node_id: int, subject: str, **claims: Any) -> dict[str, Any]:
+    def by_token(self, node_id: int, subject: str, listener: str = "TOKENS", **claims: Any) -> dict[str, Any]:
+        """Of the provider of that listener, unless `by` names another one."""
+        default = self.provider if listener == "TOKENS" else self.others
+        provider: IdentityProvider = claims.pop("by", default)
+
         def token(config: str) -> tuple[str, float]:
             del config
-            return self.provider.token(subject, **claims), time.time() + 600
+            issuer = {} if provider is self.provider else {"iss": OTHER_ISSUER}
+            return provider.token(subject, **{**issuer, **claims}), time.time() + 600
 
         return {
-            **self.at(node_id, "TOKENS"), "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
+            **self.at(node_id, listener), "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
             "oauth_cb": token,
         }  # fmt: skip
 
@@ -145,14 +155,17 @@ class Rendered:
         return {**self.at(OURS, "REPLICATION"), "security.protocol": "SSL", **own}
 
 
-def _edited(run: SecureRun, trusted: str, url: str, outside: int) -> None:
-    login = {"jwksURL": url, "issuer": ISSUER, "audiences": [AUDIENCE], "userClaim": "name"}
+def _edited(run: SecureRun, trusted: str, urls: tuple[str, str], outside: int) -> None:
+    login = {"jwksURL": urls[0], "issuer": ISSUER, "audiences": [AUDIENCE], "userClaim": "name"}
+    other = {**login, "jwksURL": urls[1], "issuer": OTHER_ISSUER, "trustedCertificates": trusted}
     rules = ["RULE:^CN=([^,]+),OU=shop,O=corp$/$1/L"]
     run.api.edit(endpoints={"controller": [{"name": "CONTROLLER", "port": 9093}], "broker": [
         {"name": "REPLICATION", "port": 9091},
         {"name": "CERTS", "port": 9092, "authentication": {"type": "Tls", "principalMappingRules": rules}},
         {"name": "TOKENS", "port": 9094,
          "authentication": {"type": "OAuth", "oauth": {**login, "trustedCertificates": trusted}}},
+        {"name": "OTHERS", "port": 9096,
+         "authentication": {"type": "OAuth", "oauth": other, "sessionLifetime": SESSION}},
         {"name": "OUTSIDE", "port": 9095, "exposure": "Ingress", "passthrough": {**BY_NAME, "port": outside},
          "authentication": {"type": "Tls", "principalMappingRules": rules}},
     ]})  # fmt: skip
@@ -169,9 +182,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
     controllers = {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
     run = secure(controllers=controllers, brokerPools=[pool("b", 2, 100)])
     run.calendar.date = datetime.now(UTC)
-    with IdentityProvider(tls=context) as provider, pytest.MonkeyPatch.context() as patch:
+    providers = IdentityProvider(tls=context), IdentityProvider(tls=context)
+    with providers[0] as provider, providers[1] as others, pytest.MonkeyPatch.context() as patch:
         (outside,) = free_ports(1)
-        _edited(run, authority.pem, provider.url("jwks"), outside)
+        _edited(run, authority.pem, (provider.url("jwks"), others.url("jwks")), outside)
         run.settle()
         meta = {"name": "sue", "namespace": "n", "uid": "user-sue", "generation": 1}
         run.world.users["sue"] = {
@@ -179,7 +193,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
             "spec": {"clusterName": "c", "authentication": {"type": "Tls"}},
         }  # fmt: skip
         later(run, timedelta(0))
-        made = Rendered(directory, run, provider, outside=outside)
+        made = Rendered(directory, run, provider, others, outside=outside)
         allowed = made.environment(OURS)["QUORATE_OAUTHBEARER_ALLOWED_URLS"]
         patch.setenv("QUORATE_OAUTHBEARER_ALLOWED_URLS", allowed)  # `format` runs in this process
         try:
@@ -256,8 +270,41 @@ def test_who_shows_nothing_or_what_is_for_others_is_refused(world: Rendered, bro
     operator = world.operator() | {"bootstrap.servers": world.at(broker, "CERTS")["bootstrap.servers"]}
     assert _refused(operator) in closed, "no rule of this listener makes anybody of it"
     for claims in ({"aud": "others"}, {"iss": "https://others.example"}, {"exp": int(time.time()) - 600}):
-        token = world.by_token(broker, "4711", **{"name": "bob", **claims})
+        token = world.by_token(broker, "4711", "TOKENS", **{"name": "bob", **claims})
         assert _refused(token) == KafkaError._AUTHENTICATION, claims
+
+
+@pytest.mark.parametrize("broker", [OURS, JAVAS], ids=["ours", "java"])
+def test_each_listener_takes_the_tokens_of_its_own_provider_alone(world: Rendered, broker: int) -> None:
+    """Their keys have the same name, so that only the place where keys are read tells them apart."""
+    write_by_librdkafka(world.by_token(broker, "4711", "OTHERS", name="bob"), f"on-{broker}", b"by another provider")
+    for listener, by in (("OTHERS", world.provider), ("TOKENS", world.others)):
+        for issuer in (ISSUER, OTHER_ISSUER):
+            token = world.by_token(broker, "4711", listener, name="bob", iss=issuer, by=by)
+            assert _refused(token) == KafkaError._AUTHENTICATION, (listener, issuer)
+
+
+def test_who_stays_logs_in_again_before_the_listeners_session_ends(world: Rendered) -> None:
+    """SAS-38: on the connection that it has, whichever broker it is: there are more logins than connections."""
+    seen: dict[int, dict[str, Any]] = {OURS: {}, JAVAS: {}}
+
+    def staying(broker: int) -> Producer:
+        def told(text: str) -> None:
+            seen[broker] = next(
+                (each for each in json.loads(text)["brokers"].values() if each["nodeid"] == broker), {}
+            )  # fmt: skip
+
+        settings = world.by_token(broker, "4711", "OTHERS", name="bob")
+        return Producer({**settings, "statistics.interval.ms": 250, "stats_cb": told})
+
+    clients = {broker: staying(broker) for broker in seen}
+
+    def again(broker: int) -> bool:
+        assert _written(clients[broker], f"on-{broker}") is None
+        return bool(seen[broker].get("req", {}).get("SaslHandshake", 0) > seen[broker].get("connects", 0))
+
+    for broker in clients:
+        eventually("it has logged in again", lambda one=broker: again(one), 60)  # type: ignore[misc]
 
 
 def test_clients_outside_reach_the_broker_whose_name_they_ask_for(

@@ -126,6 +126,8 @@ class ListenerSpec:
     oauth: OAuth | None = None
     mapping_rules: tuple[str, ...] = ()
     """What clients' certificates make of their subjects; besides what the operator itself says."""
+    session_seconds: float | None = None
+    """After which who connects by SASL has to show again who he is; None: never."""
     passthrough: Passthrough | None = None
     """Of the exposures `BY_NAME`, and of no other."""
 

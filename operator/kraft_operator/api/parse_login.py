@@ -6,13 +6,17 @@ What is written here ends up on command lines and in quotes of JAAS, so every te
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from kraft_operator.api.reader import InvalidSpec, Reader
+from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.security import Authentication, OAuth
 
 MAX_RULES: Final = 16
 MAX_TRUSTED: Final = 32768
+MIN_SESSION_SECONDS: Final = 5.0
+"""Clients log in again when nine tenths of a session are over, and may not twice in a second."""
+MAX_SESSION_SECONDS: Final = 365 * 86400.0
 URL: Final = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%=+/-]*)?")
 _TEXT: Final = re.compile(r"[!-+\--\[\]-~]{1,512}")
 """No blank, comma or backslash: Kafka's lists and files would read them as something else."""
@@ -24,8 +28,18 @@ _CERTIFICATES: Final = re.compile(
 _BELONGS: Final = {"oauth": Authentication.OAUTH, "principalMappingRules": Authentication.TLS}
 
 
-def login_of(asked: Reader) -> tuple[Authentication | None, OAuth | None, tuple[str, ...]]:
-    """None: the listener says nothing. Raises InvalidSpec."""
+@dataclass(frozen=True, slots=True)
+class Login:
+    how: Authentication | None
+    """None: the listener says nothing."""
+    oauth: OAuth | None
+    mapping_rules: tuple[str, ...]
+    session_seconds: float | None
+    """None: sessions do not end."""
+
+
+def login_of(asked: Reader) -> Login:
+    """Raises InvalidSpec."""
     how = asked.choice("type", Authentication, Authentication.NONE) if asked.has("type") else None
     for name, owner in _BELONGS.items():
         if asked.has(name) and how is not owner:
@@ -39,7 +53,20 @@ def login_of(asked: Reader) -> tuple[Authentication | None, OAuth | None, tuple[
         if not _RULE.fullmatch(each):
             told = f"{each!r} is no rule such as RULE:^CN=([^,]+),.*$/$1/L, or DEFAULT"
             raise InvalidSpec(asked.at("principalMappingRules"), told)
-    return how, _oauth(asked.child("oauth")) if asked.has("oauth") else None, rules
+    return Login(how, _oauth(asked.child("oauth")) if asked.has("oauth") else None, rules, _session(asked, how))
+
+
+def _session(asked: Reader, how: Authentication | None) -> float | None:
+    where = asked.at("sessionLifetime")
+    text = asked.optional_text("sessionLifetime")
+    if text is None:
+        return None
+    if how is None or not how.by_sasl:
+        raise InvalidSpec(where, "is for types Scram and OAuth only; set authentication.type or take it out")
+    seconds = duration(text, where)
+    if not MIN_SESSION_SECONDS <= seconds <= MAX_SESSION_SECONDS:
+        raise InvalidSpec(where, "must lie between 5s and 8760h")
+    return seconds
 
 
 def _oauth(asked: Reader) -> OAuth:

@@ -36,20 +36,21 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
     listeners = []
     for item in endpoints.items(role):
         exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
-        how, oauth, mapping_rules = login_of(item.child("authentication"))
+        login = login_of(item.child("authentication"))
         host = item.optional_text("advertisedHost")
         listener = ListenerSpec(
             item.text("name"),
             item.number("port"),
             exposure,
             host,
-            how,
+            login.how,
             service=_service(item.child("service"), exposure),
             bootstrap=_decoration(item.child("bootstrapService")),
             brokers=tuple(_broker(each) for each in item.items("brokers")),
             tls=_encrypts(item),
-            oauth=oauth,
-            mapping_rules=mapping_rules,
+            oauth=login.oauth,
+            mapping_rules=login.mapping_rules,
+            session_seconds=login.session_seconds,
             passthrough=passthrough_of(item, exposure, _decoration(item.child("passthrough"))),
         )
         _check_exposure(item, listener)

@@ -21,6 +21,7 @@ VOLUME: Final = "tls"
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 USERS_UNIT: Final = "KRaftUser"
 """Of the subjects of users' certificates."""
+MAX_REAUTH: Final = "connections.max.reauth.ms"
 SCRAM: Final = "SCRAM-SHA-512"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -77,6 +78,8 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
             found[f"{prefix}{SCRAM.lower()}.sasl.jaas.config"] = f"{SCRAM_MODULE} required;"
         if listener.oauth is not None:
             found |= {f"{prefix}{name}": text for name, text in oauth_properties(listener.oauth).items()}
+        if listener.session_seconds is not None:
+            found[f"{prefix}{MAX_REAUTH}"] = str(round(listener.session_seconds * 1000))
     return found
 
 

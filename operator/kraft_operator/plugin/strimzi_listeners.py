@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kraft_operator.api.network import NODE_ID
-from kraft_operator.api.parse_login import CLAIM, URL
+from kraft_operator.api.parse_login import CLAIM, MIN_SESSION_SECONDS, URL
 from kraft_operator.plugin.strimzi_parts import NO_PLACE, LeftOut, Object, given
 from kraft_operator.plugin.taking import Taken
 
@@ -121,13 +121,21 @@ def _login(taken: Taken, left_out: LeftOut, changed: list[str]) -> dict[str, Any
         changed.append(f"{taken.path}: certificates of clients are of this cluster's own authority: {told}")
         return {"type": "Tls"}
     if how == "oauth":
+        lifetime = _lifetime(taken)
         provider, why = _provider(taken, changed)
         if provider is not None:
-            return {"type": "OAuth", "oauth": provider}
+            return {"type": "OAuth", "oauth": provider, **lifetime}
         left_out.append((f"Kafka {taken.path}.authentication", f"oauth: {why}; until then clients log in by SCRAM"))
+        return {"type": "Scram", **lifetime}
     elif how != "scram-sha-512":
         left_out.append((f"Kafka {taken.path}.authentication", f"{how}: clients log in by SCRAM-SHA-512"))
     return {"type": "Scram"}
+
+
+def _lifetime(taken: Taken) -> dict[str, str]:
+    """A shorter one than any here becomes the shortest."""
+    seconds = int(taken.take("authentication.maxSecondsWithoutReauthentication") or 0)
+    return {"sessionLifetime": f"{max(seconds, int(MIN_SESSION_SECONDS))}s"} if seconds > 0 else {}
 
 
 def _provider(taken: Taken, changed: list[str]) -> tuple[dict[str, Any] | None, str]:

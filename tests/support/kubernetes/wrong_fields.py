@@ -243,6 +243,16 @@ NETWORK: list[Wrong] = [
     (BROKER_LISTENERS, _clients({"type": "Tls", "principalMappingRules": ["RULE:a"]}), "should match"),
     (
         BROKER_LISTENERS,
+        _clients({"type": "Tls", "sessionLifetime": "1h"}),
+        "sessionLifetime goes with authentication.type Scram or OAuth",
+    ),
+    (
+        BROKER_LISTENERS,
+        _clients({"type": "Scram", "sessionLifetime": "4s"}),
+        "sessionLifetime must lie between 5s and 8760h",
+    ),
+    (
+        BROKER_LISTENERS,
         _clients({"type": "OAuth", "oauth": OAUTH}, tls="Disabled"),
         "authentication needs encryption: take out tls: Disabled of the listener",
     ),

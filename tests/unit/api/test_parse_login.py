@@ -36,6 +36,12 @@ def test_a_listener_for_certificates_and_one_for_tokens() -> None:
     )
 
 
+def test_how_long_a_login_holds_is_the_listeners_to_say() -> None:
+    assert [each.session_seconds for each in parse({"type": "Scram"})] == [None, None]
+    assert parse({"type": "Scram", "sessionLifetime": "1h30m"})[1].session_seconds == 5400.0
+    assert parse({"type": "OAuth", "oauth": OAUTH, "sessionLifetime": "5s"})[1].session_seconds == 5.0
+
+
 @pytest.mark.parametrize(
     ("authentication", "listener", "culprit"),
     [
@@ -59,6 +65,11 @@ def test_a_listener_for_certificates_and_one_for_tokens() -> None:
             {},
             "oauth.trustedCertificates: has to be certificates in PEM",
         ),
+        ({"type": "Tls", "sessionLifetime": "1h"}, {}, "sessionLifetime: is for types Scram and OAuth only"),
+        ({"sessionLifetime": "1h"}, {}, "sessionLifetime: is for types Scram and OAuth only"),
+        ({"type": "Scram", "sessionLifetime": "4s"}, {}, "sessionLifetime: must lie between 5s and 8760h"),
+        ({"type": "Scram", "sessionLifetime": "8761h"}, {}, "sessionLifetime: must lie between 5s and 8760h"),
+        ({"type": "Scram", "sessionLifetime": "1d"}, {}, "sessionLifetime: '1d' is not a duration"),
         ({"type": "OAuth", "oauth": OAUTH}, {"tls": "Disabled"}, "tokens of CLIENTS would be open to all"),
         ({"type": "Tls"}, {"tls": "Disabled"}, "connections of CLIENTS would be open to all"),
     ],

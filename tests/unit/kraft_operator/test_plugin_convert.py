@@ -103,7 +103,9 @@ OAUTH = next(each for each in kafka(DOCUMENTS)["spec"]["kafka"]["listeners"] if 
 )
 def test_tokens_that_would_be_judged_otherwise_are_not_taken(changes: dict[str, Any], told_of: str) -> None:
     made = convert(_edge({"authentication": {**OAUTH, **changes}}))
-    assert made.resource["spec"]["endpoints"]["broker"][-1]["authentication"] == {"type": "Scram"}
+    assert made.resource["spec"]["endpoints"]["broker"][-1]["authentication"] == {
+        "type": "Scram", "sessionLifetime": "3600s",
+    }  # fmt: skip
     assert [why for path, why in made.left_out if path.endswith("[edge].authentication") and told_of in why]
 
 
