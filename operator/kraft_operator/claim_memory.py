@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from kraft_operator.api.roles import BROKER, CONTROLLER, controls
 from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, Origin, RunningOperation, WrittenOff
 from kraft_operator.ledger_format import (
     CorruptLedger,
@@ -126,7 +127,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     values: dict[str, Any] = {
         "id": entry.node_id,
         "pool": entry.pool,
-        "broker": entry.role != "controller" or None,
+        "broker": not controls(entry) or None,
         "dir": entry.directory_id,
         "chosen": entry.chosen_directory_id,
         "claim": entry.pvc_uid,
@@ -176,7 +177,7 @@ def _parsed_entry(values: Mapping[str, Any]) -> Entry:
     epoch, offset = values.get("min", (0, 0))
     return Entry(
         int(values["id"]),
-        "broker" if values.get("broker") else "controller",
+        (BROKER if values.get("broker") else CONTROLLER).label,
         str(values["pool"]),
         chosen_directory_id=values.get("chosen"),
         directory_id=values.get("dir"),

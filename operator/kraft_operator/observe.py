@@ -17,7 +17,8 @@ from kraft_operator import audit_pods, pod_facts, volume_facts, without_namespac
 from kraft_operator.api import names
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
+from kraft_operator.api.roles import controls, serves
+from kraft_operator.api.spec import KRaftCluster, Probes, RolloutStrategy
 from kraft_operator.api.users import parse_user
 from kraft_operator.archive_claims import archive_seen
 from kraft_operator.archive_page import ArchiveMemory
@@ -192,9 +193,7 @@ def _witnesses(
     pages = {node: f"http://{hosts[node]}:{names.HTTP_PORT}/metrics" for node in with_pages}
     port = cluster.spec.asked_controller.port
     controllers = {
-        pod.node_id: Endpoint(hosts[pod.node_id], port)
-        for pod in running
-        if pod.role == Role.CONTROLLER.value and pod.node_id in hosts
+        pod.node_id: Endpoint(hosts[pod.node_id], port) for pod in running if controls(pod) and pod.node_id in hosts
     }
     return ask_witnesses(pages, controllers if access.security else {}, access.security or PLAINTEXT)
 
@@ -268,7 +267,7 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint
     found = {}
     for pod in pods:
         group = cluster.spec.group(pod.pool)
-        if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
+        if serves(pod) and group is not None and pod.main_started and not pod.terminating:
             found[pod.node_id] = Endpoint(cluster.host(group, pod.node_id), cluster.spec.broker_port(pod.port))
     return found
 
@@ -276,7 +275,7 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint
 def _rolls_brokers(cluster: KRaftCluster, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
     if cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         return False  # a person deletes them, and no gate is asked
-    return any(pod.role == Role.BROKER.value for pod in outdated_pods(pods, sets))
+    return any(serves(pod) for pod in outdated_pods(pods, sets))
 
 
 def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Gateway) -> frozenset[str]:
@@ -346,9 +345,9 @@ def _hosts(ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway) -> dict[
 
 def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> frozenset[int]:
     wanted = {node_id for pool in cluster.spec.broker_pools for node_id in pool.node_ids}
-    known = {each.node_id for each in sets if each.role == Role.BROKER.value}
+    known = {each.node_id for each in sets if serves(each)}
     if ledger is not None:
-        known |= {entry.node_id for entry in ledger.entries if entry.role == Role.BROKER.value and not entry.retired}
+        known |= {entry.node_id for entry in ledger.entries if serves(entry) and not entry.retired}
     return frozenset(known - wanted)
 
 
@@ -374,7 +373,7 @@ def controllers_in(cluster: KRaftCluster, pods: tuple[Pod, ...], reader: Reader)
     asked = cluster.spec.controllers.failure_domains
     if asked is None:
         return {}
-    placed = {pod.node_id: pod.node for pod in pods if pod.role == Role.CONTROLLER.value and pod.node}
+    placed = {pod.node_id: pod.node for pod in pods if controls(pod) and pod.node}
     try:
         nodes = {name: reader.find(NODE, None, name) for name in sorted(set(placed.values()))}
     except Forbidden:

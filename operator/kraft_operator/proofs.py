@@ -15,8 +15,9 @@ from typing import Final, Protocol
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import ListenerSecurity
 from kraft_operator.api import names
+from kraft_operator.api.roles import controls
 from kraft_operator.api.security import Stage
-from kraft_operator.api.spec import KRaftCluster, Probes, Role
+from kraft_operator.api.spec import KRaftCluster, Probes
 from kraft_operator.api.stages import REPLICATION, SECURE_CONTROLLER
 from kraft_operator.cluster_queries import PROBE_SECONDS, answered
 from kraft_operator.credentials import Credentials
@@ -70,7 +71,7 @@ def doubts(cluster: KRaftCluster, pods: Collection[Pod], proven: Collection[str]
         group = cluster.spec.group(pod.pool)
         if group is None or not pod.main_started or pod.terminating or pod.uid in proven:
             continue
-        controller = pod.role == Role.CONTROLLER.value
+        controller = controls(pod)
         if on_its_way and stage is not (Stage.LISTENING if controller else Stage.FOLLOWED):
             continue
         port = _secure_port(cluster, controller=controller)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import BROKER, CONTROLLER
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.audit_status import audit_status
 from kraft_operator.conditions import Condition, condition, conditions, dated
 from kraft_operator.ledger import Formation, Ledger
@@ -232,7 +233,7 @@ def _counts(cluster: KRaftCluster, observed: Observed) -> Status:
         for pool in cluster.spec.broker_pools
     ]
     controllers = cluster.spec.controllers
-    chosen = f"{names.LABEL_CLUSTER}={cluster.name},{names.LABEL_ROLE}={Role.BROKER.value}"
+    chosen = f"{names.LABEL_CLUSTER}={cluster.name},{names.LABEL_ROLE}={BROKER.label}"
     return {
         "controllers": {"replicas": controllers.replicas, "ready": len(ready & set(controllers.node_ids))},
         "brokers": {
@@ -251,7 +252,7 @@ def _nodes(observed: Observed, decision: Decision) -> list[Status]:
         entry = decision.ledger.entry(node.node_id) if decision.ledger else None
         values: dict[str, Any] = {
             "nodeID": node.node_id,
-            "role": (Role.CONTROLLER if node.group == names.CONTROLLER_ROLE else Role.BROKER).value,
+            "role": (CONTROLLER if node.group == names.CONTROLLER_ROLE else BROKER).label,
             "pool": node.group,
             "pod": pod.name if pod else None,
             "directoryID": entry.directory_id if entry else None,

@@ -37,6 +37,7 @@ from kraft_operator.api.parse_security import (
 )
 from kraft_operator.api.parse_storage import check_volumes, parse_overrides, parse_storage, parse_volumes
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
+from kraft_operator.api.roles import BROKER, CONTROLLER, Roles
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
@@ -59,7 +60,6 @@ from kraft_operator.api.spec import (
     QuorumFeature,
     QuorumLoss,
     RecoveryPolicy,
-    Role,
     Rollout,
     RolloutStrategy,
     ScaleDown,
@@ -233,8 +233,7 @@ def _path(spec: ClusterSpec, group: Group) -> str:
 
 
 def _ports_of(spec: ClusterSpec, group: Group) -> frozenset[int]:
-    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
-    return frozenset(each.port for each in listeners) | RESERVED_PORTS
+    return frozenset(each.port for each in spec.listeners_of(group.roles)) | RESERVED_PORTS
 
 
 def _recovery(policy: Reader) -> RecoveryPolicy:
@@ -296,7 +295,7 @@ def _controllers(controllers: Reader) -> Group:
     if controllers.child("storage").has("volumes"):
         problem = "a controller has one volume: give volumes to pools of brokers"
         raise InvalidSpec(controllers.child("storage").at("volumes"), problem)
-    group = _group(controllers, Role.CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
+    group = _group(controllers, CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
     return replace(
         group,
         image=_image(controllers.child("image")) if controllers.has("image") else None,
@@ -310,15 +309,15 @@ def _pool(pool: Reader) -> Group:
         raise InvalidSpec(
             pool.at("name"), f"{name!r} is not a pool's name: up to ten lower-case letters and digits, not controller"
         )
-    return _group(pool, Role.BROKER, name, None, 3)
+    return _group(pool, BROKER, name, None, 3)
 
 
-def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replicas: int) -> Group:
+def _group(group: Reader, roles: Roles, name: str, ids: NodeIdRange | None, replicas: int) -> Group:
     count = group.number("replicas", replicas)
     if not 0 <= count <= MAX_POOL_REPLICAS:
         raise InvalidSpec(group.at("replicas"), f"must lie between 0 and {MAX_POOL_REPLICAS}, not {count}")
     return Group(
-        role=role,
+        roles=roles,
         name=name,
         replicas=count,
         node_id_range=_node_ids(group.child("nodeIdRange"), ids),

@@ -19,6 +19,7 @@ from kraft_operator.api.from_archive import FromArchive
 from kraft_operator.api.network import ListenerSpec, NetworkPolicySpec
 from kraft_operator.api.pod import Pod
 from kraft_operator.api.process import Process
+from kraft_operator.api.roles import Roles
 from kraft_operator.api.security import Security
 from kraft_operator.api.windows import Window
 
@@ -102,11 +103,6 @@ class Probes(StrEnum):
     TCP = "TCP"
 
 
-class Role(StrEnum):
-    CONTROLLER = "controller"
-    BROKER = "broker"
-
-
 @dataclass(frozen=True, slots=True)
 class Image:
     reference: str
@@ -168,7 +164,7 @@ class FailureDomains:
 class Group:
     """The controllers, or a pool of brokers: nodes that differ in nothing but their id."""
 
-    role: Role
+    roles: Roles
     name: str
     """`controller` or the pool's name: the R of `C-R-N`."""
     replicas: int
@@ -334,9 +330,13 @@ class ClusterSpec:
         """By which claims know their voter: the plaintext one as long as it is served."""
         return next((each for each in self.controller_listeners if not each.tls), self.controller_listeners[0])
 
-    def uses_certificates(self, role: Role) -> bool:
-        listeners = self.controller_listeners if role is Role.CONTROLLER else self.broker_listeners
-        return any(each.tls for each in (*listeners, *(self.known_controllers if role is Role.BROKER else ())))
+    def uses_certificates(self, roles: Roles) -> bool:
+        return any(each.tls for each in (*self.listeners_of(roles), *(self.known_controllers if roles.serves else ())))
+
+    def listeners_of(self, roles: Roles) -> tuple[ListenerSpec, ...]:
+        """What such nodes serve, controllers' before brokers'."""
+        controllers = self.controller_listeners if roles.controls else ()
+        return (*controllers, *(self.broker_listeners if roles.serves else ()))
 
     @property
     def groups(self) -> tuple[Group, ...]:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import PolicyMode
-from kraft_operator.api.spec import Archive, KRaftCluster, LifecycleState, Role
+from kraft_operator.api.roles import CONTROLLER
+from kraft_operator.api.spec import Archive, KRaftCluster, LifecycleState
 from kraft_operator.manifests.context import Images, Manifest, metadata, role_selector
 from kraft_operator.manifests.guards import container_security
 from kraft_operator.manifests.pods import pod_security
@@ -146,7 +147,7 @@ def _apart(cluster: KRaftCluster) -> Manifest:
     """Rather not where a controller is: a Kubernetes node that burns shall not take both."""
     term = {
         "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": role_selector(cluster, Role.CONTROLLER)},
+        "labelSelector": {"matchLabels": role_selector(cluster, CONTROLLER)},
     }
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
@@ -209,7 +210,7 @@ def _policy(cluster: KRaftCluster, images: Images) -> Manifest:
     peers = cluster.spec.network_policy.metrics_peers
     pages = [{"port": names.HTTP_PORT, "protocol": "TCP"}]
     ingress = {"ports": pages} if peers is None else {"from": [operator, *map(dict, peers)], "ports": pages}
-    controllers = {"podSelector": {"matchLabels": role_selector(cluster, Role.CONTROLLER)}}
+    controllers = {"podSelector": {"matchLabels": role_selector(cluster, CONTROLLER)}}
     listeners = (*cluster.spec.controller_listeners, *cluster.spec.opening)
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, KRaftCluster, PullPolicy, Role
+from kraft_operator.api.roles import Roles
+from kraft_operator.api.spec import Group, KRaftCluster, PullPolicy
 
 Manifest = dict[str, Any]
 
@@ -63,12 +64,12 @@ def selector(cluster: KRaftCluster) -> dict[str, str]:
     return {"app.kubernetes.io/name": "kraft", "app.kubernetes.io/instance": cluster.name}
 
 
-def role_selector(cluster: KRaftCluster, role: Role) -> dict[str, str]:
-    return {**selector(cluster), names.LABEL_ROLE: role.value}
+def role_selector(cluster: KRaftCluster, roles: Roles) -> dict[str, str]:
+    return {**selector(cluster), names.LABEL_ROLE: roles.label}
 
 
 def group_selector(cluster: KRaftCluster, group: Group) -> dict[str, str]:
-    return {**role_selector(cluster, group.role), names.LABEL_POOL: group.name}
+    return {**role_selector(cluster, group.roles), names.LABEL_POOL: group.name}
 
 
 def node_selector(cluster: KRaftCluster, group: Group, node_id: int) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.api.network import Exposure
 from kraft_operator.api.pod import TEMPORARY_PATH
-from kraft_operator.api.spec import Group, Role
+from kraft_operator.api.spec import Group
 from kraft_operator.manifests import further
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.pods import with_user_fields
@@ -98,7 +98,7 @@ def volumes(context: Context, node: NodePlan) -> list[Manifest]:
         {"name": "node", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "journal", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "tmp", "emptyDir": {}},
-        *tls_volumes(cluster, group.role, node.node_id),
+        *tls_volumes(cluster, group.roles, node.node_id),
         *further.pod_volumes(cluster, group, node.node_id),
     ]
 
@@ -121,7 +121,7 @@ def _guard_environment(context: Context, node: NodePlan, config_hash: str) -> li
     values = {
         "NODE_ID": str(node.node_id),
         "CLUSTER_ID": context.cluster_id,
-        "NODE_ROLE": group.role.value,
+        "NODE_ROLE": group.roles.label,
         "LOG_DIRECTORY": LOG_PATH,
         "IDENTITY_FILE": f"{LEDGER_PATH}/identity.json",
         "POD_DIRECTORY": POD_PATH,
@@ -133,7 +133,7 @@ def _guard_environment(context: Context, node: NodePlan, config_hash: str) -> li
         **further.environment(group),
     }
     environment: list[Manifest] = [{"name": name, "value": value} for name, value in values.items()]
-    if group.role is Role.BROKER and any(
+    if group.roles.serves and any(
         each.exposure is Exposure.NODE_PORT for each in context.cluster.spec.broker_listeners
     ):
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.hostIP"}}
@@ -145,11 +145,11 @@ def _format(context: Context, group: Group) -> Manifest:
     image = context.cluster.spec.image_of(group)
     arguments = ["format", "--ignore-formatted", "--cluster-id", context.cluster_id, "--config", CONFIG_FILE]
     environment: list[Manifest] = [LOG_DIR_VARIABLE]
-    if group.role is Role.CONTROLLER:
+    if group.roles.controls:
         arguments.append("$(FORMAT_MODE)")
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{FORMAT_MODE_ANNOTATION}']"}}
         environment.append({"name": "FORMAT_MODE", "valueFrom": source})
-    if group.role is Role.BROKER and not context.cluster.spec.java_in(group):
+    if group.roles.serves and not context.cluster.spec.java_in(group):
         # Our tool judges the whole file, as the node will.
         urls = allowed_urls(context.cluster.spec.broker_listeners)
         environment += [{"name": ALLOWED_VARIABLE, "value": urls}] if urls else []

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.pod import TEMPORARY_PATH
-from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Probes, Role
+from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Probes
 from kraft_operator.manifests import further, process
 from kraft_operator.manifests.context import (
     Context,
@@ -96,7 +96,7 @@ def _digest(context: Context, node: NodePlan) -> str:
 def _pod_template(context: Context, node: NodePlan) -> Manifest:
     template = _template(context, node)
     template["metadata"]["annotations"][names.ANNOTATION_TEMPLATE] = _digest(context, node)
-    template["spec"]["containers"][0]["env"][:0] = acknowledged(context.cluster, context.group(node).role)
+    template["spec"]["containers"][0]["env"][:0] = acknowledged(context.cluster, context.group(node).roles)
     return template
 
 
@@ -106,7 +106,7 @@ def _template(context: Context, node: NodePlan) -> Manifest:
     annotations = {**group.pod.annotations, names.ANNOTATION_CONFIG_HASH: digest}
     if cluster.restart:
         annotations[names.ANNOTATION_RESTART] = cluster.restart
-    if group.role is Role.CONTROLLER:
+    if group.roles.controls:
         annotations[FORMAT_MODE_ANNOTATION] = NO_INITIAL_CONTROLLERS
     return {
         "metadata": {
@@ -157,7 +157,7 @@ def _spread(context: Context, group: Group) -> list[Manifest]:
 
 def _kafka(context: Context, group: Group) -> Manifest:
     spec = context.cluster.spec
-    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+    listeners = spec.listeners_of(group.roles)
     ports = [{"name": port_name(entry), "containerPort": entry.port, "protocol": "TCP"} for entry in listeners]
     environment = [LOG_DIR_VARIABLE]
     image, probes = spec.image_of(group), spec.probes_of(group)
@@ -182,7 +182,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
             *further.mounts(group),
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
-            *tls_mounts(context.cluster, group.role),
+            *tls_mounts(context.cluster, group.roles),
             *process.logging_mounts(group.process, java=java),
         ],
         **timed(_probes(probes, listeners[0]), group.pod),

@@ -11,7 +11,7 @@ from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import Decoration, ListenerSpec, Parent, Passthrough
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector
 from kraft_operator.manifests.services import decorated
 
@@ -51,7 +51,7 @@ def _ways(
     yield names.exposed_bootstrap(cluster.name, listener.name), by_name.bootstrap_host, None
     for node in nodes:
         group, host = cluster.spec.group(node.group), listener.host_of(node.node_id)
-        if group is None or group.role is not Role.BROKER or host is None:
+        if group is None or not group.roles.serves or host is None:
             continue
         service = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
         yield service, host, node_selector(cluster, group, node.node_id)

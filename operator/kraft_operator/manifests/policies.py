@@ -11,7 +11,8 @@ from typing import Any
 
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec, PolicyMode
-from kraft_operator.api.spec import Group, KRaftCluster, Role
+from kraft_operator.api.roles import BROKER, CONTROLLER, Roles
+from kraft_operator.api.spec import Group, KRaftCluster
 from kraft_operator.manifests.archive import archive_selector
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
@@ -49,24 +50,26 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
         return []
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
-    metrics = {role: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, role)} for role in Role}
+    metrics = {
+        roles: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, roles)} for roles in (CONTROLLER, BROKER)
+    }
     archive = [] if spec.archive is None else [{"podSelector": {"matchLabels": archive_selector(cluster)}}]
     voters = [own_pods, operator, *archive, *(dict(each) for each in asked.controller_peers)]
     for_clients = [each for each in spec.broker_listeners if not each.own]
     return [
         _policy(
             cluster,
-            Role.CONTROLLER,
-            [{"from": voters, "ports": _ports((*spec.controller_listeners, *spec.opening))}, metrics[Role.CONTROLLER]],
+            CONTROLLER,
+            [{"from": voters, "ports": _ports((*spec.controller_listeners, *spec.opening))}, metrics[CONTROLLER]],
         ),
         _policy(
             cluster,
-            Role.BROKER,
+            BROKER,
             # Without ports a rule would be about all of them.
             [
                 *([{**_from(asked.client_peers), "ports": _ports(for_clients)}] if for_clients else []),
                 {"from": [own_pods, operator]},
-                metrics[Role.BROKER],
+                metrics[BROKER],
             ],
         ),
     ]
@@ -82,13 +85,13 @@ def _budget(cluster: KRaftCluster, group: Group, allowance: Manifest, unhealthy:
     }
 
 
-def _policy(cluster: KRaftCluster, role: Role, ingress: list[Manifest]) -> Manifest:
+def _policy(cluster: KRaftCluster, roles: Roles, ingress: list[Manifest]) -> Manifest:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(cluster, f"{cluster.name}-{role.value}s", {names.LABEL_ROLE: role.value}),
+        "metadata": metadata(cluster, f"{cluster.name}-{roles.label}s", {names.LABEL_ROLE: roles.label}),
         "spec": {
-            "podSelector": {"matchLabels": role_selector(cluster, role)},
+            "podSelector": {"matchLabels": role_selector(cluster, roles)},
             "policyTypes": ["Ingress"],
             "ingress": ingress,
         },
@@ -99,9 +102,9 @@ def _from(peers: tuple[Mapping[str, Any], ...] | None) -> Manifest:
     return {} if peers is None else {"from": [dict(each) for each in peers]}
 
 
-def _metrics_ports(cluster: KRaftCluster, role: Role) -> list[Manifest]:
+def _metrics_ports(cluster: KRaftCluster, roles: Roles) -> list[Manifest]:
     """Of the node, and of exporters in its JVM."""
-    found = [each.process.metrics for each in cluster.spec.groups if each.role is role and each.process.metrics]
+    found = [each.process.metrics for each in cluster.spec.groups if each.roles == roles and each.process.metrics]
     agents = sorted({each.java_agent.port for each in found if each.java_agent})
     return [{"port": port, "protocol": "TCP"} for port in (names.HTTP_PORT, *agents)]
 

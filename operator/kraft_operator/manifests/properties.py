@@ -12,7 +12,8 @@ from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
-from kraft_operator.api.spec import ClusterSpec, Group, Role
+from kraft_operator.api.roles import Roles
+from kraft_operator.api.spec import ClusterSpec, Group
 from kraft_operator.api.stages import REPLICATION
 from kraft_operator.manifests import further
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
@@ -58,34 +59,34 @@ def config_map(context: Context, node: NodePlan) -> Manifest:
 
 def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str, str]:
     spec = context.cluster.spec
-    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+    listeners = spec.listeners_of(group.roles)
     host, node_id = context.cluster.host(group, node.node_id), node.node_id
-    controllers = spec.controller_listeners if group.role is Role.CONTROLLER else spec.known_controllers
+    controllers = spec.controller_listeners if group.roles.controls else spec.known_controllers
     default_port = controllers[0].port
     voters = (f"{context.cluster.voter_host(voter)}:{default_port}" for voter in context.controller_ids)
     properties = {
-        "process.roles": group.role.value,
+        "process.roles": group.roles.label,
         "node.id": str(node_id),
         "log.dirs": ",".join((LOG_PATH, *map(further.log_directory, sorted(group.volumes)))),
         "listeners": _endpoints(listeners, ""),
         "advertised.listeners": ",".join(_advertised(listener, host, node) for listener in listeners),
         "listener.security.protocol.map": ",".join(
-            f"{listener.name}:{protocol_of(listener)}" for listener in (*controllers, *_named_beside(spec, group.role))
+            f"{listener.name}:{protocol_of(listener)}" for listener in (*controllers, *_named_beside(spec, group.roles))
         ),
         "controller.listener.names": ",".join(listener.name for listener in controllers),
         "controller.quorum.bootstrap.servers": ",".join(voters),
         "controller.quorum.auto.join.enable": "false",
     }
-    if group.role is Role.BROKER:
+    if group.roles.serves:
         properties["inter.broker.listener.name"] = spec.broker_listeners[0].name
-    return properties | security_properties(context.cluster, group.role)
+    return properties | security_properties(context.cluster, group.roles)
 
 
-def _named_beside(spec: ClusterSpec, role: Role) -> Iterable[ListenerSpec]:
+def _named_beside(spec: ClusterSpec, roles: Roles) -> Iterable[ListenerSpec]:
     """The brokers' listeners. Controllers of a cluster that becomes secure do without the brokers' new one: none of
     them restarts for it.
     """
-    without = role is Role.CONTROLLER and spec.security.migrated
+    without = roles.controls and spec.security.migrated
     return (each for each in spec.broker_listeners if not (without and each == REPLICATION))
 
 
@@ -106,7 +107,7 @@ def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:
 
 def _user_properties(context: Context, group: Group) -> Mapping[str, str]:
     config = context.cluster.spec.config
-    of_role = config.controller if group.role is Role.CONTROLLER else config.broker
+    of_role = config.controller if group.roles.controls else config.broker
     return {**config.common, **of_role, **group.config}
 
 

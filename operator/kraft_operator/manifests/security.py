@@ -11,8 +11,9 @@ from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
+from kraft_operator.api.roles import Roles
 from kraft_operator.api.security import Authentication, CertificateSource
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Manifest
 from kraft_operator.manifests.tokens import oauth_properties
 
@@ -40,18 +41,18 @@ def operator_principal(cluster: KRaftCluster) -> str:
     return f"CN={names.operator_identity(cluster.name)},OU={cluster.namespace},O={cluster.name}"
 
 
-def acknowledged(cluster: KRaftCluster, role: Role) -> list[Manifest]:
+def acknowledged(cluster: KRaftCluster, roles: Roles) -> list[Manifest]:
     """What the environment of a controller says that serves a plaintext listener: Quorate's image does not start
     without it, others do not read it. It is no part of a revision: it comes with the next pod, and restarts none.
     """
-    plain = role is Role.CONTROLLER and not all(each.tls for each in cluster.spec.controller_listeners)
+    plain = roles.controls and not all(each.tls for each in cluster.spec.controller_listeners)
     return [{"name": "QUORATE_INSECURE", "value": "true"}] if plain else []
 
 
-def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
+def security_properties(cluster: KRaftCluster, roles: Roles) -> dict[str, str]:
     """Empty for nodes without certificates."""
     spec = cluster.spec
-    if not spec.uses_certificates(role):
+    if not spec.uses_certificates(roles):
         return {}
     found = {
         "ssl.keystore.type": "PEM",
@@ -62,8 +63,8 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
     if spec.security.authorized:
         found |= {"authorizer.class.name": AUTHORIZER, "super.users": ";".join(_super_users(cluster))}
         found |= {} if spec.security.enforced else {"allow.everyone.if.no.acl.found": "true"}
-    controllers = spec.controller_listeners if role is Role.CONTROLLER else spec.known_controllers
-    own = (*controllers, *(spec.broker_listeners if role is Role.BROKER else ()))
+    controllers = spec.controller_listeners if roles.controls else spec.known_controllers
+    own = (*controllers, *(spec.broker_listeners if roles.serves else ()))
     for listener in (each for each in own if each.authentication is Authentication.TLS):
         prefix = f"listener.name.{listener.name.lower()}."
         found[f"{prefix}ssl.client.auth"] = "required"
@@ -71,7 +72,7 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
         found[f"{prefix}ssl.principal.mapping.rules"] = (
             _one_principal(cluster) if of_nodes else clients_principals(cluster, listener)
         )
-    for listener in spec.broker_listeners if role is Role.BROKER else ():
+    for listener in spec.broker_listeners if roles.serves else ():
         prefix = f"listener.name.{listener.name.lower()}."
         if listener.authentication is Authentication.SCRAM:
             found[f"{prefix}sasl.enabled.mechanisms"] = SCRAM
@@ -90,15 +91,15 @@ def clients_principals(cluster: KRaftCluster, listener: ListenerSpec) -> str:
     return ",".join([*users, *(listener.mapping_rules or ("DEFAULT",))])
 
 
-def tls_volumes(cluster: KRaftCluster, role: Role, node_id: int) -> list[Manifest]:
-    if not cluster.spec.uses_certificates(role):
+def tls_volumes(cluster: KRaftCluster, roles: Roles, node_id: int) -> list[Manifest]:
+    if not cluster.spec.uses_certificates(roles):
         return []
     return [{"name": VOLUME, "secret": {"secretName": names.node_tls(cluster.name, node_id), "defaultMode": 0o440}}]
 
 
-def tls_mounts(cluster: KRaftCluster, role: Role) -> list[Manifest]:
+def tls_mounts(cluster: KRaftCluster, roles: Roles) -> list[Manifest]:
     """Never a subPath: a file that is mounted by one is never renewed."""
-    return [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}] if cluster.spec.uses_certificates(role) else []
+    return [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}] if cluster.spec.uses_certificates(roles) else []
 
 
 def _super_users(cluster: KRaftCluster) -> list[str]:

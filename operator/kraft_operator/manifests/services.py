@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
 from kraft_operator.api.network import Decoration, Exposure, ListenerSpec, ServiceFields
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import BROKER
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
 
@@ -39,7 +40,7 @@ def bootstrap_service(cluster: KRaftCluster) -> Manifest:
         cluster,
         names.bootstrap_service(cluster.name),
         {
-            "selector": role_selector(cluster, Role.BROKER),
+            "selector": role_selector(cluster, BROKER),
             "ports": _ports(cluster.spec.broker_listeners),
         },
     )
@@ -51,13 +52,13 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
     for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
         kind = "ClusterIP" if listener.passthrough is not None else listener.exposure.value
         shape = {"type": kind, "ports": _ports([listener]), **_outside(listener.service)}
-        begin = {**shape, "selector": role_selector(cluster, Role.BROKER)}
+        begin = {**shape, "selector": role_selector(cluster, BROKER)}
         beginning = _service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin)
         of_all = listener.service.decoration, _marks(listener)
         found.append(decorated(beginning, *of_all, listener.bootstrap))
         for node in nodes:
             group = cluster.spec.group(node.group)
-            if group is None or group.role is not Role.BROKER:
+            if group is None or not group.roles.serves:
                 continue
             chosen = node_selector(cluster, group, node.node_id)
             own = {**shape, "publishNotReadyAddresses": True, "selector": chosen}

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from kraft_operator.actions import MakeClaim, RetainVolume
 from kraft_operator.api import names
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls
 from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.manifests.nodes import claim_labels
 from kraft_operator.observed import Claim, Pod
@@ -142,7 +142,7 @@ def _lacks_further(now: Situation, ledger: Ledger, node_id: int) -> bool:
 
 
 def _make(now: Situation, entry: Entry) -> MakeClaim:
-    group = now.cluster.spec.controllers if entry.role == Role.CONTROLLER.value else now.cluster.spec.group(entry.pool)
+    group = now.cluster.spec.controllers if controls(entry) else now.cluster.spec.group(entry.pool)
     assert group is not None
     assert entry.pv_name is not None
     name = names.claim_name(now.cluster.name, entry.pool, entry.node_id)

@@ -24,13 +24,14 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.api.security import AuthorizationMode, CertificateSource, Stage, TlsMode
-from kraft_operator.api.spec import LifecycleState, Role
+from kraft_operator.api.spec import LifecycleState
 from kraft_operator.api.stages import Formed, formed
 from kraft_operator.credentials import EnterStage
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.manifests.context import Context, NodePlan
-from kraft_operator.observed import QuorumState
+from kraft_operator.observed import Pod, QuorumState
 from kraft_operator.plan.security import certificates_stand
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.endpoints import served_by
@@ -185,16 +186,16 @@ def _voters_are_known_by_both(now: Situation) -> str:
     lacking = sorted(node for node, listed in known.items() if listed != set(served_by(now.cluster, node)))
     if lacking:
         return f"the log does not name both listeners of {called('voter', lacking)} yet (G1)"
-    return _proven(now, Role.CONTROLLER, "G1")
+    return _proven(now, controls, "G1")
 
 
 def _brokers_serve_both(now: Situation) -> str:
-    return _proven(now, Role.BROKER, "G1")
+    return _proven(now, serves, "G1")
 
 
-def _proven(now: Situation, role: Role, gate: str) -> str:
+def _proven(now: Situation, concerned: Callable[[Pod], bool], gate: str) -> str:
     seen = now.observed.credentials
-    running = {each.node_id for each in now.observed.pods if each.role == role.value and each.main_started}
+    running = {each.node_id for each in now.observed.pods if concerned(each) and each.main_started}
     missing = sorted(running - (seen.proven if seen is not None else frozenset()))
     if now.foreseen or not missing:
         return ""

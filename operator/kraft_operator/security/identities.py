@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.security import CertificateSource
-from kraft_operator.api.spec import Group, KRaftCluster, Role
+from kraft_operator.api.spec import Group, KRaftCluster
 from kraft_operator.credentials import Subject, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.manifests.security import USERS_UNIT, nodes_principal
@@ -91,7 +91,7 @@ def _hosts(
 ) -> list[str]:
     pod = names.pod_name(cluster.name, group.name, node.node_id)
     found = forms(cluster, f"{pod}.{names.nodes_service(cluster.name)}")
-    if group.role is Role.BROKER:
+    if group.roles.serves:
         found += forms(cluster, names.bootstrap_service(cluster.name))
         for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
             found += forms(cluster, names.exposed_bootstrap(cluster.name, listener.name))

@@ -10,6 +10,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec, quantity
+from kraft_operator.api.roles import BROKER
 from kraft_operator.api.security import Authentication
 from kraft_operator.api.spec import (
     KRaftCluster,
@@ -17,7 +18,6 @@ from kraft_operator.api.spec import (
     NodeIdRange,
     Probes,
     PullPolicy,
-    Role,
     RolloutStrategy,
     VolumePolicy,
 )
@@ -84,7 +84,7 @@ def test_an_image_is_joined_to_what_a_kubelet_pulls(image: dict[str, str], refer
 
 def test_a_pool_is_a_group_like_the_controllers() -> None:
     pool = parse(brokerPools=[{**POOL, "replicas": 2, "rack": {"fromNodeLabel": "zone"}}]).spec.broker_pools[0]
-    assert (pool.role, pool.name, pool.node_ids, pool.rack_node_label) == (Role.BROKER, "main", (100, 101), "zone")
+    assert (pool.roles, pool.name, pool.node_ids, pool.rack_node_label) == (BROKER, "main", (100, 101), "zone")
 
 
 def test_values_of_config_are_text_however_yaml_spelled_them() -> None:

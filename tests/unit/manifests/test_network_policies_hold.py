@@ -10,7 +10,8 @@ import pytest
 
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.parse import read_cluster
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import BROKER, CONTROLLER, Roles
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import role_selector
 from kraft_operator.manifests.policies import network_policies
 from support.kubernetes.policy_rules import End, lets_in
@@ -35,18 +36,18 @@ def cluster(formed: str, **changes: Any) -> KRaftCluster:
     )
 
 
-def own(of: KRaftCluster, role: Role, namespace: str = "kafka") -> End:
-    return End(namespace, {**role_selector(of, role), "app": "any"})
+def own(of: KRaftCluster, roles: Roles, namespace: str = "kafka") -> End:
+    return End(namespace, {**role_selector(of, roles), "app": "any"})
 
 
 def sources(of: KRaftCluster) -> dict[str, End]:
     return {
-        "a controller": own(of, Role.CONTROLLER),
-        "a broker": own(of, Role.BROKER),
+        "a controller": own(of, CONTROLLER),
+        "a broker": own(of, BROKER),
         "the operator": End("kraft-operator", {"app": "kraft-operator"}),
         "a pod beside it": End("kafka", {"app": "shop"}),
         "a pod elsewhere": End("apps", {"app": "shop"}),
-        "one elsewhere with its labels": own(of, Role.CONTROLLER, "apps"),
+        "one elsewhere with its labels": own(of, CONTROLLER, "apps"),
         "somebody outside": End(address="192.0.2.7"),
     }
 
@@ -58,7 +59,7 @@ def reached(of: KRaftCluster) -> dict[str, list[int]]:
     for who, source in sources(of).items():
         found[who] = [
             port
-            for role, ports in ((Role.CONTROLLER, CONTROLLER_PORTS), (Role.BROKER, BROKER_PORTS))
+            for role, ports in ((CONTROLLER, CONTROLLER_PORTS), (BROKER, BROKER_PORTS))
             for port in ports
             if lets_in(policies, NAMESPACES, source, own(of, role), port)
         ]
@@ -117,13 +118,13 @@ def test_named_peers_are_let_in_and_everybody_else_is_not() -> None:
     assert found["a pod elsewhere"] == [9092], "in a client's namespace; a podSelector alone is about its own"
     assert found["somebody outside"] == [9092]
     far = End(address="192.0.2.200")
-    assert not lets_in(network_policies(of, IMAGES), NAMESPACES, far, own(of, Role.BROKER), 9092)
+    assert not lets_in(network_policies(of, IMAGES), NAMESPACES, far, own(of, BROKER), 9092)
     assert [found[who] for who in FAMILY] == [[9093, 9091, 9092]] * 3
 
 
 def test_metrics_are_open_unless_peers_are_named_and_other_ports_never() -> None:
     shut, opened = cluster("Required", networkPolicy={"metricsPeers": [{"podSelector": {}}]}), cluster("Required")
-    for role in Role:
+    for role in (CONTROLLER, BROKER):
         elsewhere, beside = sources(opened)["a pod elsewhere"], sources(opened)["a pod beside it"]
         assert lets_in(network_policies(opened, IMAGES), NAMESPACES, elsewhere, own(opened, role), METRICS)
         policies = network_policies(shut, IMAGES)
@@ -136,6 +137,6 @@ def test_pods_that_no_policy_selects_take_everything() -> None:
     """So the answers above are the policies' doing; Off writes none."""
     of = cluster("Required", networkPolicy={"mode": "Off"})
     assert network_policies(of, IMAGES) == []
-    assert lets_in((), NAMESPACES, sources(of)["somebody outside"], own(of, Role.CONTROLLER), 9093)
+    assert lets_in((), NAMESPACES, sources(of)["somebody outside"], own(of, CONTROLLER), 9093)
     policies = network_policies(cluster("Required"), IMAGES)
     assert lets_in(policies, NAMESPACES, sources(of)["somebody outside"], End("kafka", {"app": "shop"}), 9093)

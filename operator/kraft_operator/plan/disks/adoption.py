@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kraft_operator.api.spec import BootstrapPolicy, LifecycleState, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import BootstrapPolicy, LifecycleState
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.manifests.properties import FILE_NAME
 from kraft_operator.manifests.replication import factor_for, factor_in
@@ -134,10 +135,10 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
 def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]) -> Ledger:
     """No controller's claim remembers more: every node that may have had a disk and bears none is doubted."""
     generation = max(map(_generation, bearing))
-    old = [claim for claim in bearing if claim.role == Role.CONTROLLER.value and _generation(claim) < generation]
+    old = [claim for claim in bearing if controls(claim) and _generation(claim) < generation]
     fresh = (_with_leave(now, borne(claim)) for claim in bearing if claim not in old)
     entries = tuple(sorted(fresh, key=lambda entry: entry.node_id))
-    known = {entry.node_id for entry in entries if entry.role == Role.CONTROLLER.value}
+    known = {entry.node_id for entry in entries if controls(entry)}
     controllers = tuple(sorted(known | set(now.cluster.spec.controllers.node_ids)))
     gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
     return Ledger(
@@ -157,7 +158,7 @@ def _with_leave(now: Situation, entry: Entry) -> Entry:
     """A broker that nobody asks for, that has no set and is not registered, was removed before."""
     wanted = {node_id for group in now.cluster.spec.groups for node_id in group.node_ids}
     registered = now.observed.brokers.registered
-    if entry.role == Role.CONTROLLER.value or entry.node_id in wanted or registered is None:
+    if controls(entry) or entry.node_id in wanted or registered is None:
         return entry
     gone = now.observed.node_set(entry.node_id) is None and entry.node_id not in registered
     return replace(entry, retired=gone)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls
 from kraft_operator.ledger import Ledger
 from kraft_operator.observed import Claim
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
@@ -18,10 +18,10 @@ from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 
 def restored(now: Situation) -> tuple[Claim, ...]:
     """The controllers' claims that are copies, if they are most of them and no controller runs."""
-    claims = [each for each in now.observed.claims if each.role == Role.CONTROLLER.value]
+    claims = [each for each in now.observed.claims if controls(each)]
     copies = tuple(each for each in claims if _is_copy(each, now.ledger))
     known = len(now.ledger.controllers or now.ledger.initial_controllers) if now.ledger is not None else len(claims)
-    runs = any(pod.role == Role.CONTROLLER.value and pod.main_started for pod in now.observed.pods)
+    runs = any(controls(pod) and pod.main_started for pod in now.observed.pods)
     return copies if 2 * len(copies) > known and not runs else ()
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kraft_operator.actions import Action, ApplyChild, DeliverGrant, MakeClaim
-from kraft_operator.api.spec import Group, Role, Storage
+from kraft_operator.api.roles import BROKER
+from kraft_operator.api.spec import Group, Storage
 from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.manifests import further
 from kraft_operator.manifests.context import NodePlan
@@ -120,7 +121,7 @@ def recalled_volumes(now: Situation, ledger: Ledger) -> Ledger:
         there = {key for key, each in claims.items() if each.pool == pool.name}
         for volume, node_id in sorted(asked | there):
             claim = claims.get((volume, node_id))
-            entry = Entry(node_id, Role.BROKER.value, pool.name)
+            entry = Entry(node_id, BROKER.label, pool.name)
             if claim is not None and _bears(claim, ledger):
                 entry = borne(claim, entry)
             ledger = ledger.with_volume(volume, (*ledger.of_volume(volume), entry))

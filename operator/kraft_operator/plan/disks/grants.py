@@ -14,7 +14,8 @@ from typing import Final
 
 from kraft_operator.actions import DeliverGrant, NudgePod, RestartPod
 from kraft_operator.api import names
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import CONTROLLER, controls
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import MAX_NODES, Entry, Formation, JournaledStep, Ledger, Origin, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
 from kraft_operator.observed import Claim, Pod
@@ -60,7 +61,7 @@ def start_formation(now: Situation) -> Verdict:
     if not asking >= set(wanted) or unproven:
         return Verdict(findings=unproven)
     for node_id in wanted:
-        entry = ledger.entry(node_id) or Entry(node_id, Role.CONTROLLER.value, now.cluster.spec.controllers.name)
+        entry = ledger.entry(node_id) or Entry(node_id, CONTROLLER.label, now.cluster.spec.controllers.name)
         ledger = ledger.with_entry(replace(entry, chosen_directory_id=now.draw()))
     return Verdict(ledger=replace(ledger, formation=Formation.STARTED, initial_controllers=wanted))
 
@@ -88,7 +89,7 @@ def grant_disks(now: Situation) -> Verdict:
             (answer.pod_uid, answer.pvc_uid, answer.nonce),
         )  # fmt: skip
         ledger = ledger.with_entry(replace(entry, grant=answer, grant_used=False)).with_step(step)
-        argument = _argument(answer, now.cluster, ledger) if entry.role == Role.CONTROLLER.value else None
+        argument = _argument(answer, now.cluster, ledger) if controls(entry) else None
         reason = f"its disk is {answer.seen.verdict.value}, the grant is {answer.mode.value}"
         actions.append(
             DeliverGrant(asking.pod.name, asking.claim.name, answer, format_argument=argument, step=step, reason=reason)
@@ -194,7 +195,7 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCl
         )  # fmt: skip
     if (doubt := _doubt(entry, asking, ledger, cluster)) is not None:
         return doubt
-    if entry.role != Role.CONTROLLER.value:
+    if not controls(entry):
         return GrantMode.BROKER
     if ledger.formation is Formation.FORMED or entry.node_id not in ledger.initial_controllers:
         return GrantMode.NO_INITIAL_CONTROLLERS

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import AnnotateClaim, TellRack
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, StepKind, WrittenOff
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
@@ -62,7 +63,7 @@ def annotate_claims(now: Situation) -> Verdict:
             "directory-id": entry.directory_id,
             "pvc-uid": claim.uid,
         } | ({"nonce": entry.nonce} if entry.nonce else {})
-        if entry.role == Role.CONTROLLER.value:
+        if controls(entry):
             wanted[ENDPOINT] = voter_endpoint(now.cluster, entry.node_id)
         wanted |= {"generation": str(now.ledger.generation)} if now.ledger.generation > 1 else {}
         if any(claim.identity.get(key) != value for key, value in wanted.items()):
@@ -172,7 +173,7 @@ def _ours(entry: Entry, report: Report) -> bool:
 
 def _with_minimum(entry: Entry, report: Report, quorum: Quorum) -> Entry:
     """No further than the high watermark: what is not committed may be truncated, and is missed by nobody."""
-    if entry.role != "controller" or quorum.state is not QuorumState.AVAILABLE:
+    if not controls(entry) or quorum.state is not QuorumState.AVAILABLE:
         return entry
     reached = (report.last_epoch or 0, min(report.log_end_offset or 0, max(quorum.high_watermark, 0)))
     if reached <= (entry.min_epoch, entry.min_offset):
@@ -187,7 +188,7 @@ def _with_progress(entry: Entry, pod: Pod, progress: Progress) -> Entry:
     if not pod.terminating and pod.main_started:
         return entry
     reached = progress.get((entry.node_id, entry.directory_id or ""))
-    if entry.role != "controller" or reached is None or reached <= (entry.min_epoch, entry.min_offset):
+    if not controls(entry) or reached is None or reached <= (entry.min_epoch, entry.min_offset):
         return entry
     return replace(entry, min_epoch=reached[0], min_offset=reached[1])
 

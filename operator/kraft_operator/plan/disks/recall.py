@@ -14,7 +14,8 @@ from typing import Final
 
 from kraft_operator.actions import Remember
 from kraft_operator.api import names
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.claim_memory import KEY, MAX_BYTES, UNKNOWN, kept, newest, parse, render
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Claim, Observed
@@ -139,7 +140,7 @@ def rebuilt(now: Situation, ledger: Ledger, *, complete: bool) -> Finding:
 
 
 def _remembers(claim: Claim) -> bool:
-    return claim.role == Role.CONTROLLER.value
+    return controls(claim)
 
 
 def _claim_of(cluster: KRaftCluster, entry: Entry) -> str | None:

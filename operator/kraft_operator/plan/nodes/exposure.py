@@ -15,7 +15,6 @@ from typing import Any
 
 from kraft_operator.api import names
 from kraft_operator.api.network import Exposure, ListenerSpec
-from kraft_operator.api.spec import Role
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import HOST_IP
@@ -37,7 +36,7 @@ def find_addresses(now: Situation) -> Verdict:
         findings.append(Finding(Topic.MEMBERSHIP, "GatewayMissing", told, stalled=True))
     for node in now.nodes:
         group = now.cluster.spec.group(node.group)
-        if group is None or group.role is not Role.BROKER:
+        if group is None or not group.roles.serves:
             nodes.append(node)
             continue
         found: list[Address] = []

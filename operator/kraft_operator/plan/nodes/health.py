@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_operator.api.spec import Group, Role
+from kraft_operator.api.spec import Group
 from kraft_operator.manifests.context import labels, node_selector
 from kraft_operator.observed import Pod
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
@@ -51,7 +51,7 @@ def _classless(now: Situation) -> Iterator[Finding]:
 
 def _made_again(group: Group) -> str:
     """A group's class cannot be changed; one without any volume loses nothing."""
-    if group.role is Role.CONTROLLER:
+    if group.roles.controls:
         return "delete the KRaftCluster and these claims, and make it again"
     return f"give pool {group.name} replicas 0, take it out, delete these claims, and put it in again"
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kraft_operator.api.spec import LifecycleState, Role
+from kraft_operator.api.roles import serves
+from kraft_operator.api.spec import LifecycleState
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -19,7 +20,7 @@ def put_to_sleep(now: Situation) -> Verdict:
         return NOTHING
     awake = {pod.node_id for pod in now.observed.pods}
     awake |= {each.node_id for each in now.observed.sets if each.replicas}  # its pod is gone for a moment only
-    brokers = {pod.node_id for pod in now.observed.pods if pod.role == Role.BROKER.value}
+    brokers = {pod.node_id for pod in now.observed.pods if serves(pod)}
     leader = now.observed.quorum.leader_id
     followers = {pod.node_id for pod in now.observed.pods} - brokers - {leader}
     nodes = tuple(replace(node, held=_may_sleep(node, now, brokers, followers)) for node in now.nodes)

@@ -14,7 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from kraft_operator.actions import MoveReplicas, UncordonBroker, UnregisterBroker
-from kraft_operator.api.spec import Group, Role
+from kraft_operator.api.roles import BROKER, controls, serves
+from kraft_operator.api.spec import Group
 from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
@@ -39,7 +40,7 @@ def choose_controllers(now: Situation) -> Verdict:
     kept = {node_id for node_id in present if node_id not in wanted and still_controller(now, node_id)}
     chosen = tuple(sorted(kept | set(wanted)))
     for entry in ledger.entries:
-        if entry.role == Role.CONTROLLER.value and entry.retired == (entry.node_id in chosen):
+        if controls(entry) and entry.retired == (entry.node_id in chosen):
             ledger = ledger.with_entry(replace(entry, retired=not entry.retired))
     return Verdict(ledger=replace(ledger, controllers=chosen), nodes=_planned(now, chosen, group))
 
@@ -181,7 +182,7 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation, begun: Col
     marks = (f"pool={pool.name}", *([FORCED] if forced else []))
     step = JournaledStep(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, marks)
     if ledger.entry(node_id) is None:  # never granted a disk, hence never started, hence never registered
-        ledger = ledger.with_entry(Entry(node_id, Role.BROKER.value, pool.name, retired=True))
+        ledger = ledger.with_entry(Entry(node_id, BROKER.label, pool.name, retired=True))
         return _Leaving(ledger, gone=True)
     ledger = ledger.with_step(step)
     stopping = Finding(Topic.MEMBERSHIP, "RemovingBroker", f"broker {node_id} of pool {pool.name} is shutting down")
@@ -204,7 +205,7 @@ def _unknown(observed: Observed, *, stopped: bool) -> tuple[str, str] | None:
     replicas, registered = observed.brokers.replicas, observed.brokers.registered
     if replicas is not None and registered is not None:
         return None
-    if stopped and not any(pod.role == Role.BROKER.value for pod in observed.pods):
+    if stopped and not any(serves(pod) for pod in observed.pods):
         return None  # nobody is left who could hold or tell
     return "BrokersUnknown", "no broker could be asked which replicas it holds"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kraft_operator.actions import UnregisterBroker
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import serves
 from kraft_operator.ledger import Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -89,9 +89,9 @@ def _controllers(now: Situation, ledger: Ledger) -> Verdict:
 
 def _own_brokers(now: Situation, ledger: Ledger) -> set[int]:
     own = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
-    own |= {each.node_id for each in now.observed.sets if each.role == Role.BROKER.value}
-    own |= {each.node_id for each in now.observed.pods if each.role == Role.BROKER.value}
-    return own | {each.node_id for each in ledger.entries if each.role == Role.BROKER.value and not each.retired}
+    own |= {each.node_id for each in now.observed.sets if serves(each)}
+    own |= {each.node_id for each in now.observed.pods if serves(each)}
+    return own | {each.node_id for each in ledger.entries if serves(each) and not each.retired}
 
 
 def _of_ghost(step: JournaledStep) -> bool:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_operator.actions import BeginReplacement, GiveUpDisk
-from kraft_operator.api.spec import LifecycleState, LostDisk, Role
+from kraft_operator.api.roles import serves
+from kraft_operator.api.spec import LifecycleState, LostDisk
 from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, removed
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan.giving_up import EVERYTHING, SHOWN, named, only_copies
@@ -125,7 +126,7 @@ def _losses(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
     running = broker_to_replace(now)
     found = {}
     for entry in ledger.entries:
-        if entry.role != Role.BROKER.value or entry.directory_id is None or entry.node_id not in wanted:
+        if not serves(entry) or entry.directory_id is None or entry.node_id not in wanted:
             continue
         if entry.node_id == ledger.node_made_anew:
             continue
@@ -218,7 +219,7 @@ def _others_with_a_disk(now: Situation, node_id: int) -> list[int]:
     return [
         entry.node_id
         for entry in now.ledger.entries
-        if entry.role == Role.BROKER.value
+        if serves(entry)
         and entry.directory_id is not None
         and not entry.retired
         and entry.node_id not in {*lost, node_id}
@@ -231,12 +232,7 @@ def _forget_retired(now: Situation, ledger: Ledger) -> Verdict:
     claims = {each.uid for each in now.observed.claims}
     suspects = set()
     for entry in ledger.entries:
-        if (
-            entry.role != Role.BROKER.value
-            or not entry.retired
-            or entry.directory_id is None
-            or entry.pvc_uid in claims
-        ):
+        if not serves(entry) or not entry.retired or entry.directory_id is None or entry.pvc_uid in claims:
             continue
         loss = loss_of(entry, now.observed)
         if loss is None or loss.blocked is not None or entry.node_id in given_up:

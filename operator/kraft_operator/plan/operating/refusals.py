@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import LifecycleState, RolloutStrategy
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import QuorumState
 from kraft_operator.operations.operation import Operation, OperationType
@@ -58,7 +59,7 @@ def _refused_recovery(now: Situation, ledger: Ledger) -> Refusal | None:
             "QuorumAvailable", f"the quorum is available, led by controller {quorum.leader_id}: nothing is lost"
         )
     size = len(ledger.controllers or ledger.initial_controllers)
-    able = [each for each in now.observed.pods if each.role == Role.CONTROLLER.value and each.main_started]
+    able = [each for each in now.observed.pods if controls(each) and each.main_started]
     if quorum.state is not QuorumState.UNAVAILABLE and len(able) > size // 2:
         text = (
             f"{len(able)} of {size} controllers run: they may have a leader that could not be asked ({quorum.detail})"

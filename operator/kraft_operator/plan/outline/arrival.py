@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.directories import Directories, moved_off
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.manifests.further import log_directory
@@ -275,7 +275,7 @@ def _quorum(now: Situation, ledger: Ledger) -> Quorum:
     running = {
         pod.node_id: directory
         for pod in now.observed.pods
-        if pod.role == Role.CONTROLLER.value and pod.ready and (directory := directory_of(pod)) is not None
+        if controls(pod) and pod.ready and (directory := directory_of(pod)) is not None
     }
     quorum = now.observed.quorum
     voters = tuple(_judged(now, each, running) for each in quorum.voters or _remembered(ledger))
@@ -327,7 +327,7 @@ def _remembered(ledger: Ledger) -> Iterator[QuorumVoter]:
 
 def _brokers(now: Situation) -> Brokers:
     brokers = now.observed.brokers
-    running = frozenset(pod.node_id for pod in now.observed.pods if pod.role == Role.BROKER.value and pod.ready)
+    running = frozenset(pod.node_id for pod in now.observed.pods if serves(pod) and pod.ready)
     if now.observed.quorum.state is not QuorumState.AVAILABLE:
         return brokers
     registered = (brokers.registered or frozenset()) | running

@@ -15,7 +15,8 @@ from typing import Final
 from kraft_operator.actions import (
     Action,
 )
-from kraft_operator.api.spec import ChangeMode, KRaftCluster, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import ChangeMode, KRaftCluster
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan import steps
 from kraft_operator.plan.nodes.replacement import needs_approval
@@ -124,7 +125,7 @@ def _is_back(node_id: int, now: Situation) -> bool:
         return True
     if not node_set.revision or pod is None or pod.terminating or not pod.ready or pod.revision != node_set.revision:
         return False
-    if pod.role != Role.CONTROLLER.value:
+    if not controls(pod):
         return True
     voter = now.observed.quorum.voter(node_id)
     return now.observed.quorum.state is QuorumState.AVAILABLE and (voter is None or voter.live)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_operator.actions import CordonBroker
+from kraft_operator.api.roles import controls
 from kraft_operator.api.security import Stage
-from kraft_operator.api.spec import Drain, Group, LifecycleState, Role
+from kraft_operator.api.spec import Drain, Group, LifecycleState
 from kraft_operator.credentials import EnterStage, Turn, TurnAuthority
 from kraft_operator.observed import Pod
 from kraft_operator.plan.giving_up import is_forced
@@ -85,7 +86,7 @@ def _drained(pool: Group) -> str:
 
 def restarted(pod: Pod, reason: str, stage: str = "") -> PlanStep:
     """`stage` of a cluster that becomes secure."""
-    controller = pod.role == Role.CONTROLLER.value
+    controller = controls(pod)
     gate = (
         "the voter before it is live again, and without this one a majority is (L4)"
         if controller

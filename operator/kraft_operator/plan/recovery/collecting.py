@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.helpers import Task
 from kraft_operator.observed import Claim, Helper
@@ -59,7 +59,7 @@ def collected(now: Situation) -> Collected:
     empty = {
         claim.node_id: claim.uid
         for claim, helper in seen
-        if helper.report is not None and helper.report.state is State.EMPTY and claim.role == Role.CONTROLLER.value
+        if helper.report is not None and helper.report.state is State.EMPTY and controls(claim)
     }
     found = replace(found, copies=copies, empty=empty, claims={claim.node_id: claim.uid for claim, _ in seen})
     points = copies_of.compared_at(copies)
@@ -87,7 +87,7 @@ def _moved(copy: LogCopy, answers: Sequence[tuple[Claim, Helper]]) -> bool:
     for claim, helper in answers:
         if helper.report is not None and _key(helper) == copy.key:
             end = helper.report.end
-            return end != copy.end if claim.role == Role.CONTROLLER.value else end < copy.end
+            return end != copy.end if controls(claim) else end < copy.end
     return False
 
 
@@ -161,7 +161,7 @@ def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
     reached = (report.last_epoch, report.end)
     remembers = (  # a copy out of a backup has forgotten whatever came after it
         not is_restore(ledger)
-        and claim.role == Role.CONTROLLER.value
+        and controls(claim)
         and entry is not None
         and entry.directory_id == report.directory_id
         and reached >= (entry.min_epoch, entry.min_offset)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kraft_operator.actions import Action, DropClaim, EndHelper, RunHelper
 from kraft_operator.api import names
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import CONTROLLER, controls
 from kraft_operator.ledger import Entry, Formation, Ledger, WrittenOff
 from kraft_operator.manifests.helpers import Task, helper_pod
 from kraft_operator.observed import Claim
@@ -150,7 +150,7 @@ def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: 
     """Every directory of the old generation is written off; the quorum consists of the one that was made."""
     restores = is_restore(ledger)
     for entry in ledger.entries:
-        if entry.role != Role.CONTROLLER.value:
+        if not controls(entry):
             ledger = ledger.with_entry(_on_its_copy(now, entry)) if restores else ledger
             continue
         gone = WrittenOff(entry.node_id, entry.directory_id, None, entry.nonce) if entry.directory_id else None
@@ -167,9 +167,7 @@ def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: 
         ledger = replace(ledger.with_entry(fresh), written_off=written_off)
     name = names.claim_name(now.cluster.name, now.cluster.spec.controllers.name, choice.target)
     claim = now.observed.claim(name)
-    entry = ledger.entry(choice.target) or Entry(
-        choice.target, Role.CONTROLLER.value, now.cluster.spec.controllers.name
-    )
+    entry = ledger.entry(choice.target) or Entry(choice.target, CONTROLLER.label, now.cluster.spec.controllers.name)
     made = replace(
         entry, directory_id=choice.directory_id, nonce=choice.nonce, pvc_name=name,
         pvc_uid=claim.uid if claim else None,

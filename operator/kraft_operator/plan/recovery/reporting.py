@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls
 from kraft_operator.operations import verdict as copies_of
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, Operation, Phase
 from kraft_operator.operations.operation_report import OperationReport, steps_up_to
@@ -134,4 +134,4 @@ def alive(now: Situation) -> list[str]:
     too.
     """
     every = now.ledger is not None and is_restore(now.ledger)
-    return [each.name for each in now.observed.pods if every or each.role == Role.CONTROLLER.value]
+    return [each.name for each in now.observed.pods if every or controls(each)]

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kraft_operator.actions import EndHelper
-from kraft_operator.api.spec import QuorumLoss, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import QuorumLoss
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations import verdict as copies_of
 from kraft_operator.operations.operation import Phase
@@ -93,7 +94,7 @@ def _collect(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         return Verdict()
     seen = [max(each.promised, each.last_epoch) for each in found.copies]
     seen += [each.promised for each in witnesses(ledger)]
-    old = [each for each in ledger.entries if each.role == Role.CONTROLLER.value and each.node_id != target]
+    old = [each for each in ledger.entries if controls(each) and each.node_id != target]
     claims = {claim.node_id for claim in claims_of_copies(now)}
     choice = Choice(
         name, judged.judged.value, seed=judged.seed.node_id, from_broker=judged.seed.node_id != target, target=target,

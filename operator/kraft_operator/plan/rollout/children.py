@@ -19,7 +19,7 @@ from typing import Any, Final
 from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, quantity
-from kraft_operator.api.spec import Role
+from kraft_operator.api.roles import controls
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.archive import archive_objects
 from kraft_operator.manifests.audit import audit_objects
@@ -116,9 +116,7 @@ def voters_needed(now: Situation) -> int | None:
     the quorum is not known, what was said last stays."""
     quorum = now.observed.quorum
     if quorum.state is QuorumState.AVAILABLE and quorum.proven:
-        ready = sum(
-            pod.ready and not pod.terminating and pod.role == Role.CONTROLLER.value for pod in now.observed.pods
-        )
+        ready = sum(pod.ready and not pod.terminating and controls(pod) for pod in now.observed.pods)
         return max(quorum.majority, ready - max(0, quorum.headroom))
     name = f"{now.cluster.name}-{now.cluster.spec.controllers.name}"
     for child in now.observed.children:

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kraft_operator.api.revision import InvalidSpec, cluster_with, inputs_of
-from kraft_operator.api.spec import Group, KRaftCluster, OnBadRevision, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import Group, KRaftCluster, OnBadRevision
 from kraft_operator.ledger import BadRevision, Excuse, Formation, GoodRevision, Ledger
 from kraft_operator.manifests.context import Context, Images
 from kraft_operator.observed import NodeSet, Pod, QuorumState
@@ -181,7 +182,7 @@ def serves(now: Situation, pod: Pod) -> bool | None:
     quorum, brokers = now.observed.quorum, now.observed.brokers
     if not pod.ready or pod.terminating:
         return False
-    if pod.role == Role.CONTROLLER.value:
+    if controls(pod):
         voter = quorum.voter(pod.node_id)
         if not quorum.proven:
             return None
@@ -215,7 +216,7 @@ def _speaks_against(now: Situation, ledger: Ledger, group: Group, candidate: _Ca
     if now.observed.quorum.state is QuorumState.AVAILABLE:
         return True
     alone = len(ledger.controllers or ledger.initial_controllers) == 1
-    return group.role is Role.CONTROLLER and (alone or candidate.pod.trouble is not None)
+    return group.roles.controls and (alone or candidate.pod.trouble is not None)
 
 
 def _excused(ledger: Ledger, candidate: _Candidate) -> bool:

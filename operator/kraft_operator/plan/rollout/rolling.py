@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import RestartPod
-from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
+from kraft_operator.api.roles import controls, meet, serves
+from kraft_operator.api.spec import LifecycleState, RolloutStrategy
 from kraft_operator.api.windows import next_opening, shown
 from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import NodeSet, Pod, QuorumState
@@ -78,9 +79,9 @@ def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
         pod.name: "only it keeps its claim, which is being deleted" for pod in outdated if pod.node_id in now.guarded
     }
     waiting |= {pod.name: why for pod in outdated if (why := may_hold(now, pod))}
-    controllers = [pod.name for pod in outdated if pod.role == Role.CONTROLLER.value and pod.name in waiting]
+    controllers = [pod.name for pod in outdated if controls(pod) and pod.name in waiting]
     if controllers and not now.bad:
-        later = [pod.name for pod in outdated if pod.role == Role.BROKER.value and pod.ready]
+        later = [pod.name for pod in outdated if serves(pod) and pod.ready]
         waiting |= {name: "controllers come first" for name in later if name not in waiting}
     return waiting
 
@@ -127,7 +128,7 @@ def _leaves_anyway(now: Situation, pod: Pod) -> bool:
     """A controller that nobody asks for and that is no voter any more: its pod goes with its set."""
     quorum, wanted = now.observed.quorum, now.cluster.spec.controllers.node_ids
     gone = bool(quorum.voters) and quorum.voter(pod.node_id) is None
-    return gone and pod.role == Role.CONTROLLER.value and pod.node_id not in wanted
+    return gone and controls(pod) and pod.node_id not in wanted
 
 
 def _is_older(now: Situation, pod: Pod) -> bool:
@@ -137,15 +138,15 @@ def _is_older(now: Situation, pod: Pod) -> bool:
 
 def restart_order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
     """Controllers before brokers, what does not run first, the leader last."""
-    return pod.role != Role.CONTROLLER.value, pod.ready, pod.node_id == leader_id, pod.node_id
+    return not controls(pod), pod.ready, pod.node_id == leader_id, pod.node_id
 
 
 def restart_gate(now: Situation, pod: Pod) -> headroom.Gate:
     """Whether this pod may go now, to come back."""
-    leaving = [each.name for each in now.observed.pods if each.terminating and each.role == pod.role]
+    leaving = [each.name for each in now.observed.pods if each.terminating and meet(each, pod)]
     if leaving:
         return headroom.Gate(False, f"{', '.join(leaving)} is still shutting down")
-    if pod.role == Role.CONTROLLER.value:
+    if controls(pod):
         return _controller_gate(now, pod)
     return _broker_gate(now, pod)
 
@@ -153,7 +154,7 @@ def restart_gate(now: Situation, pod: Pod) -> headroom.Gate:
 def _is_idle(now: Situation, pod: Pod) -> bool:
     """A controller that runs and does not serve, where no majority does: its restart takes nothing from anybody."""
     lost = now.observed.quorum.state is not QuorumState.AVAILABLE
-    return lost and pod.role == Role.CONTROLLER.value and not pod.ready and not pod.terminating
+    return lost and controls(pod) and not pod.ready and not pod.terminating
 
 
 def _idle(now: Situation) -> frozenset[str]:
@@ -172,7 +173,7 @@ def _idle_gate(now: Situation, pod: Pod) -> headroom.Gate:
     starting = [
         each.name
         for each in now.observed.pods
-        if each.role == pod.role and not _is_older(now, each) and not each.ready and not each.main_started
+        if meet(each, pod) and not _is_older(now, each) and not each.ready and not each.main_started
     ]
     if starting:
         return headroom.Gate(False, f"{', '.join(starting)} with the newest revision starts first")
@@ -204,7 +205,7 @@ def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
         return headroom.Gate(False, "every voter has to be live again first")
     lost = now.replacing  # they may wait for a person, and nobody gains by waiting with them
     idle = sorted(
-        each.name for each in now.observed.pods if each.role == pod.role and not each.ready and each.node_id not in lost
+        each.name for each in now.observed.pods if meet(each, pod) and not each.ready and each.node_id not in lost
     )
     if idle:
         return headroom.Gate(False, f"{', '.join(idle)} is not ready yet")

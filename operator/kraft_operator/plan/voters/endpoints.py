@@ -13,7 +13,8 @@ so it cannot reach one that was elected since. A leader corrects itself once ano
 from __future__ import annotations
 
 from kraft_operator.actions import UpdateVoter
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.api.stages import SECURE_CONTROLLER
 from kraft_operator.ledger import Formation, JournaledStep, StepKind
 from kraft_operator.observed import QuorumVoter
@@ -26,7 +27,7 @@ def refuse_moved_voters(now: Situation) -> Verdict:
     moved = sorted(
         (claim.name, said)
         for claim in now.observed.claims
-        if claim.role == Role.CONTROLLER.value and (said := claim.identity.get(ENDPOINT))
+        if controls(claim) and (said := claim.identity.get(ENDPOINT))
         if not _is_here(now.cluster, claim.node_id, said)
     )
     if not moved:

@@ -13,7 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kraft_operator.api.spec import NodeGone, Role
+from kraft_operator.api.roles import serves
+from kraft_operator.api.spec import NodeGone
 from kraft_operator.ledger import Entry, Ledger, WrittenOff
 from kraft_operator.observed import Observed, Pod
 from storage_guard.formats import DiskVerdict as Disk
@@ -44,7 +45,7 @@ class Loss:
 
     def key(self, entry: Entry) -> str:
         """The same suspicion as long as it is about the same directory and the same evidence."""
-        what = OF_BROKER if entry.role == Role.BROKER.value else "lost "
+        what = OF_BROKER if serves(entry) else "lost "
         return f"{what}{entry.node_id} {entry.directory_id} {self.text}"
 
 
@@ -144,4 +145,4 @@ def _still_there(entry: Entry, observed: Observed) -> str | None:
 
 
 def _noun(entry: Entry) -> str:
-    return "broker" if entry.role == Role.BROKER.value else "voter"
+    return "broker" if serves(entry) else "voter"

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
-from kraft_operator.api.spec import LifecycleState, LostDisk, Role
+from kraft_operator.api.roles import controls
+from kraft_operator.api.spec import LifecycleState, LostDisk
 from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import Pod, QuorumState, QuorumVoter, VoterState
 from kraft_operator.plan import headroom
@@ -35,7 +36,7 @@ def replace_lost_voters(now: Situation) -> Verdict:
     losses = {
         entry: loss
         for entry in ledger.entries
-        if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
+        if controls(entry) and entry.directory_id is not None and not entry.retired
         if entry.node_id != ledger.node_made_anew
         if (loss := loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone, ledger.written_off)) is not None
     }
@@ -280,7 +281,7 @@ def _between_directories(ledger: Ledger, now: Situation) -> list[int]:
     return [
         entry.node_id
         for entry in ledger.entries
-        if entry.replaces is not None and entry.role == Role.CONTROLLER.value and quorum.voter(entry.node_id) is None
+        if entry.replaces is not None and controls(entry) and quorum.voter(entry.node_id) is None
     ]
 
 
