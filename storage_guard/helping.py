@@ -53,6 +53,7 @@ def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: 
                 listener=values["LISTENER"],
                 host=values["HOST"],
                 port=int(values["PORT"]),
+                beside=tuple(_listener(each) for each in values.get("BESIDE", "").split(",") if each),
                 cut="CUT" in values,
             )
             return recover(
@@ -60,3 +61,9 @@ def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: 
             )
         case Helper.SET_ASIDE:
             return set_aside(filesystem, directory, int(values["GENERATION"]))
+
+
+def _listener(text: str) -> tuple[str, str, int]:
+    name, _, place = text.partition("://")
+    host, _, port = place.rpartition(":")
+    return name, host, int(port)

@@ -15,6 +15,7 @@ from typing import Final
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.control_records import control_record
 from controller_runtime.protocol.messages.kraft_version_record import KRaftVersionRecord
+from controller_runtime.protocol.messages.voters_record import Endpoint as VoterEndpoint
 from controller_runtime.protocol.messages.voters_record import VotersRecord
 from controller_runtime.protocol.record_batch import BatchHeader, encode_batch
 from controller_runtime.storage import file_names
@@ -63,6 +64,8 @@ class Order:
     listener: str
     host: str
     port: int
+    beside: tuple[tuple[str, str, int], ...] = ()
+    """Listeners that the voter serves besides: name, host, port."""
     cut: bool = False
     """What the copy holds beyond `end` is not taken: an archive, up to a point in time."""
 
@@ -141,7 +144,10 @@ def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order,
         )
     voter = InitialVoter(NodeId(order.node_id), _parsed(order.directory_id), Endpoint(order.host, order.port))
     before = last_voters(filesystem, directory)
-    messages = (KRaftVersionRecord(kraft_version=1), *_down_to(voters_of([voter], order.listener), before))
+    (only,) = voters_of([voter], order.listener).voters
+    more = tuple(VoterEndpoint(name=name, host=host, port=port) for name, host, port in order.beside)
+    made = VotersRecord(voters=(replace(only, endpoints=(*only.endpoints, *more)),))
+    messages = (KRaftVersionRecord(kraft_version=1), *_down_to(made, before))
     records = [control_record(message, offset=order.end + at, timestamp=now) for at, message in enumerate(messages)]
     log.append(encode_batch(records, partition_leader_epoch=order.epoch, is_control=True))
     pending = log.take_pending_write()

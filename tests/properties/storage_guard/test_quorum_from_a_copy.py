@@ -20,7 +20,7 @@ from storage_guard.formats import DiskVerdict, Identity
 from storage_guard.helping import help_out
 from storage_guard.judge import judge
 from storage_guard.recover import Order, RecoveryRefused, _down_to, recover, set_aside
-from storage_guard.survey import survey
+from storage_guard.survey import last_voters, survey
 from storage_guard.volume import Volume
 from support.disks.memory_disk import Crashed, MemoryDisk
 from support.nodes.lone_controller import (
@@ -93,6 +93,25 @@ def test_the_new_quorum_leads_with_every_record_of_the_copy(snapshots: bool) -> 
     assert node.log.read(old.start_offset, 1 << 20)[: len(old.read(old.start_offset, 1 << 20))] == old.read(
         old.start_offset, 1 << 20
     )
+
+
+def test_the_only_voter_has_all_its_listeners_in_the_log() -> None:
+    """While a cluster becomes secure others find it by one of them and some by another."""
+    disk = stopped(8.0)
+    order = order_for(survey(disk, DATA))
+    asked = {
+        "CLUSTER_ID": order.cluster_id, "NODE_ID": str(NEW), "GENERATION": "1", "DIRECTORY_ID": order.directory_id,
+        "NONCE": order.nonce, "EPOCH": str(order.epoch), "END": str(order.end), "LAST_EPOCH": str(order.last_epoch),
+        "LISTENER": "SECURE", "HOST": "controller-2", "PORT": "9095", "BESIDE": "CONTROLLER://controller-2:9093",
+        "SOURCE": DATA, "LOG_DIRECTORY": DATA, "POD_UID": "pod-1",
+    }  # fmt: skip
+    succeeded, line = help_out(disk, Helper.RECOVER, asked, 1_795_000_000_000, "Sat")
+    assert succeeded, line
+    found = last_voters(disk, LOG)
+    assert found is not None
+    assert [(each.name, each.host, each.port) for each in found.voters[0].endpoints] == [
+        ("SECURE", "controller-2", 9095), ("CONTROLLER", "controller-2", 9093),
+    ]  # fmt: skip
 
 
 def _only(content: dict[str, bytes]) -> MemoryDisk:

@@ -695,6 +695,11 @@ class World:
         disk.facts = VolumeFacts(DirectoryIdentity(values["CLUSTER_ID"], node_id, directory_id), marker, made)
         self.voters, self.acknowledged, self.epoch = {node_id: directory_id}, made.offset, made.epoch
         self.formats.append(("recovered", disk.name, node_id, directory_id))
+        if self.known:  # of a cluster whose voters have several listeners the log says which
+            beside = (each.partition("://") for each in values.get("BESIDE", "").split(",") if each)
+            more = ((name, *place.rpartition(":")[::2]) for name, _, place in beside)
+            first = (values["LISTENER"], values["HOST"], values["PORT"])
+            self.known = {node_id: tuple((name, host, int(port)) for name, host, port in (first, *more))}
         return CopyReport(State.DONE, node_id, values["CLUSTER_ID"], directory_id, nonce=values["NONCE"])
 
     def ghost(self, node_id: int) -> None:

@@ -25,6 +25,7 @@ from kraft_operator.plan.recovery.collecting import (
     whose,
 )
 from kraft_operator.plan.situation import Situation, Verdict
+from kraft_operator.plan.voters.endpoints import served_by
 from storage_guard.copies import Helper as What
 
 RECOVERY_MARK: Final = "recovery"
@@ -75,7 +76,7 @@ def made_for(ledger: Ledger, claim: Claim) -> bool:
 
 def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) -> Task:
     assert ledger.operation is not None
-    listener = now.cluster.spec.controller_listeners[0]
+    (listener, host, port), *beside = served_by(now.cluster, choice.target)
     environment = {
         "CLUSTER_ID": ledger.cluster_id,
         "NODE_ID": str(choice.target),
@@ -85,10 +86,12 @@ def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) ->
         "EPOCH": str(choice.epoch),
         "END": str(choice.end),
         "LAST_EPOCH": str(choice.last_epoch),
-        "LISTENER": listener.name,
-        "HOST": now.cluster.voter_host(choice.target),
-        "PORT": str(listener.port),
+        "LISTENER": listener,
+        "HOST": host,
+        "PORT": str(port),
     }
+    if beside:  # while a cluster becomes secure: nobody's default may be missing in the entry of a voter (I2)
+        environment["BESIDE"] = ",".join(f"{name}://{host}:{port}" for name, host, port in beside)
     if ledger.operation.type == OPERATION_TYPE:
         environment["CUT"] = "true"
     source, on = None, ""
