@@ -10,6 +10,7 @@ JSON.
     python -m benchmarks hot                     where a leader's time goes under load: its profile
     python -m benchmarks hostile                 what one hostile request costs the others (--kinds, --only)
     python -m benchmarks encrypted               mutual TLS beside plaintext; a thousand connect at once
+    python -m benchmarks secured                 starts with TLS and authorizer, logins by SCRAM, a renewed certificate
     python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (its options: --help)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
@@ -37,6 +38,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code tha
 
 AREAS: Final = (
     "wire", "logs", "quorum", "image", "data", "operator", "soak", "hot", "hostile", "pipeline", "encrypted",
+    "secured",
 )  # fmt: skip
 BY_DEFAULT: Final = ("wire", "logs", "quorum", "image")
 
@@ -100,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
         from benchmarks import hostile
 
         rows += hostile.run(say, options.kinds or ("quorate",), options.only)
-    for area in {"pipeline", "encrypted"} & set(options.areas):
+    for area in {"pipeline", "encrypted", "secured"} & set(options.areas):
         figures += import_module(f"benchmarks.{area}").measure(say)
     if "operator" in options.areas:
         from benchmarks import kubernetes, operator_many, operator_scale, operator_times

@@ -50,12 +50,13 @@ class World:
     def __init__(self, directory: Path, *, encrypted: bool) -> None:
         self.cluster = Cluster(directory, controllers=3, brokers=1)
         self.settings: Mapping[str, str] = {}
+        self.authority = Authority("benchmark-ca")
         self.librdkafka: dict[str, str | int | float | bool] = {}
         if encrypted:
             self._encrypt(directory)
 
     def _encrypt(self, directory: Path) -> None:
-        authority = Authority("benchmark-ca")
+        authority = self.authority
         trusted = authority.write(directory)
         own = authority.issue("client").write(directory, "client.pem")
         for node in self.cluster.nodes.values():
