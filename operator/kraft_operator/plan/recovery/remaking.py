@@ -25,7 +25,6 @@ from kraft_operator.plan.recovery.collecting import (
     whose,
 )
 from kraft_operator.plan.situation import Situation, Verdict
-from kraft_operator.plan.voters.endpoints import served_by
 from storage_guard.copies import Helper as What
 
 RECOVERY_MARK: Final = "recovery"
@@ -76,7 +75,8 @@ def made_for(ledger: Ledger, claim: Claim) -> bool:
 
 def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) -> Task:
     assert ledger.operation is not None
-    (listener, host, port), *beside = served_by(now.cluster, choice.target)
+    listener, *beside = now.cluster.spec.controller_listeners
+    host = now.cluster.voter_host(choice.target)
     environment = {
         "CLUSTER_ID": ledger.cluster_id,
         "NODE_ID": str(choice.target),
@@ -86,12 +86,12 @@ def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) ->
         "EPOCH": str(choice.epoch),
         "END": str(choice.end),
         "LAST_EPOCH": str(choice.last_epoch),
-        "LISTENER": listener,
+        "LISTENER": listener.name,
         "HOST": host,
-        "PORT": str(port),
+        "PORT": str(listener.port),
     }
     if beside:  # while a cluster becomes secure: nobody's default may be missing in the entry of a voter (I2)
-        environment["BESIDE"] = ",".join(f"{name}://{host}:{port}" for name, host, port in beside)
+        environment["BESIDE"] = ",".join(f"{each.name}://{host}:{each.port}" for each in beside)
     if ledger.operation.type == OPERATION_TYPE:
         environment["CUT"] = "true"
     source, on = None, ""
