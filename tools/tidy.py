@@ -29,6 +29,7 @@ MAX_LINE_CHARACTERS = 120
 MAX_POSITIONAL_ARGUMENTS = 5
 ALLOWED: dict[str, int] = {}
 """Modules (by path) and functions (`path:name`). Tables of names would belong here: none is so long today."""
+TEXTS = {".md", ".py", ".txt", ".toml", ".yaml", ".yml", ".json", ".sh"}
 BY_POSITION = {"Api", "BatchPlace", "pack", "_read", "run_tool"}
 """Rows of a table, what is made for each batch or record of a log, `struct`, and command lines. It only shrinks."""
 
@@ -108,8 +109,20 @@ def long_lines() -> Iterator[str]:
                 yield f"{path.relative_to(ROOT)}:{number}: {len(line)} characters (at most {MAX_LINE_CHARACTERS})"
 
 
+def conflict_marks() -> Iterator[str]:
+    """What a merge left behind."""
+    for folder in (".", "docs", "tests", "crds", "charts", *PACKAGES):
+        files = (ROOT / folder).glob("*") if folder == "." else (ROOT / folder).rglob("*")
+        for path in sorted(files):
+            if path.suffix not in TEXTS or not path.is_file() or ".venv" in path.parts or "golden" in path.parts:
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                if line.startswith(("<" * 7 + " ", ">" * 7 + " ")):
+                    yield f"{path.relative_to(ROOT)}:{number}: a mark of a conflict: decide, and take it out"
+
+
 def main() -> int:
-    found = [*findings(), *long_lines(), *positional_arguments()]
+    found = [*findings(), *long_lines(), *positional_arguments(), *conflict_marks()]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -60,6 +60,8 @@ class Ask:
     """None: nobody is known; no answer comes."""
     body: Message
     version: int
+    patience: int = 40
+    """Steps that the client waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Finding:
         for _ in range(PATIENCE):
             node = self._coordinators.get((kind, key))
             if node is None:
-                node = yield from self._find(kind, key)
+                node = yield from self.find(kind, key)
             answer = None if node is None else (yield Ask(node, body, version))
             if answer is not None and code(answer) not in _ASK_AGAIN:
                 return answer
@@ -144,7 +146,13 @@ class Finding:
             yield Pause(self.rng.randint(1, 4))
         raise BeginAnewError
 
-    def _find(self, kind: int, key: str) -> Steps:
+    def coordinator(self, kind: int, key: str) -> NodeId | None:
+        return self._coordinators.get((kind, key))
+
+    def forget_coordinator(self, kind: int, key: str) -> None:
+        self._coordinators.pop((kind, key), None)
+
+    def find(self, kind: int, key: str) -> Steps:
         brokers = sorted(self._image().cluster.brokers)
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))
         answer = yield Ask(self.rng.choice(brokers), request, 6)

@@ -180,10 +180,10 @@ class BrokerWorld:
         self.pump = Pump(LoneBroker(BrokerPart(self.service, self.shown)), lambda: Offset(0))
 
     def _new_uuid(self) -> Uuid:
-        """Its first four bytes differ, too: ids of fetch sessions are made of them."""
+        """No two brokers make the same. Its first four bytes differ, too: ids of fetch sessions are made of them."""
         self._uuids += 1
         number = self.run * 1_000_000 + self._uuids
-        return Uuid(number.to_bytes(4, "big") + uuid("member", number)[4:])
+        return Uuid(number.to_bytes(4, "big") + uuid("member", self.node_id * 1_000_000_000 + number)[4:])
 
     def restarted(self) -> BrokerWorld:
         """Another process on the same disk, after a crash and the end of the session of this one."""
