@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.cluster_view import View
 from controller_runtime.broker.effects import BrokerEffect, RecordsRead, TimestampFound, WorkId
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
 from controller_runtime.broker.late_share_partitions import LateSharePartitions
@@ -177,6 +178,10 @@ class Coordinators:
         self._groups.needed(now)
         assert self._made is not None, "it was made now or before"
         return self._made.commit_in_transaction(event, request, verification, now, wall)
+
+    @property
+    def share_sessions(self) -> SessionCounts:
+        return self._shared.session_counts
 
     @property
     def has_more_to_do(self) -> bool:

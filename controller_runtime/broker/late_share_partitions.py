@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from controller_runtime.broker.effects import TimestampFound
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.late_coordinator import Late
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -28,6 +29,10 @@ _NO_TOPIC: Final = ""
 class LateSharePartitions(Late["SharePartitions"]):
     def __init__(self, partitions: LocalPartitions, make: Callable[[Instant], SharePartitions]) -> None:
         super().__init__(_NO_TOPIC, partitions, make)
+
+    @property
+    def session_counts(self) -> SessionCounts:
+        return SessionCounts() if self._made is None else self._made.session_counts
 
     def handlers(self) -> dict[int, Handler]:
         return dict.fromkeys(KEYS, self._serve)

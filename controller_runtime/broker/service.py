@@ -20,7 +20,7 @@ from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
-from controller_runtime.broker.fetch_sessions import FetchSessionCache
+from controller_runtime.broker.fetch_sessions import FetchSessionCache, SessionCounts
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.late_admission import admission
@@ -202,6 +202,10 @@ class BrokerService:
         cordoned = cordoned_directories(image.configs, self._own, self.config.named_directories)
         self.partitions.cordoned = cordoned
         self.lifecycle.cordon(cordoned, now)
+
+    @property
+    def share_sessions(self) -> SessionCounts:
+        return self._coordinators.share_sessions
 
     @property
     def has_more_to_do(self) -> bool:

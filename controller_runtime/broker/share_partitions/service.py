@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from controller_runtime.broker.effects import RecordsRead, TimestampFound, WorkId
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects, Handler, LongAnswers
@@ -76,6 +77,10 @@ class SharePartitions:
         """Who found no room for a session: they are told when they would have waited for records."""
         self._out: Effects = []
         self._image = outside.partitions.image
+
+    @property
+    def session_counts(self) -> SessionCounts:
+        return SessionCounts(len(self._sessions), self._sessions.partition_count)
 
     # Requests.
 

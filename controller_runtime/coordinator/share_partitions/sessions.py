@@ -65,6 +65,11 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def partition_count(self) -> int:
+        """Of all of them together."""
+        return self._partition_count
+
     def get(self, member: Member) -> Session | None:
         return self._sessions.get(member)
 

@@ -179,6 +179,7 @@ class NodeFacts:
     late_transactions: int = 0
     """Partitions of which one hangs."""
     fetch_sessions: SessionCounts = SessionCounts()
+    share_sessions: SessionCounts = SessionCounts()
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)

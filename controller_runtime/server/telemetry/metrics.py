@@ -273,6 +273,9 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         late = jmx_name("kafka.server", "ReplicaManager", "PartitionsWithLateTransactionsCount")
         yield Sample(late, facts.late_transactions)
         yield from _fetch_sessions(facts.fetch_sessions)
+        shared = facts.share_sessions
+        yield Sample(jmx_name("kafka.server", "ShareSessionCache", "ShareSessionsCount"), shared.sessions)
+        yield Sample(jmx_name("kafka.server", "ShareSessionCache", "SharePartitionsCount"), shared.partitions)
 
     if facts.batches is not None:
         yield from _distribution(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import initialize_share_group_state_request as initializes
@@ -115,8 +116,10 @@ def test_who_waits_gets_what_a_closed_connection_leaves() -> None:
     second = world.send(fetch(world, "second", 0, 0, wait_ms=20_000), connection=3)
     world.settle()
     assert second not in world.answers
+    assert world.service.share_sessions == SessionCounts(sessions=3, partitions=3)
     world.hang_up(2)
     world.settle()
+    assert world.service.share_sessions == SessionCounts(sessions=2, partitions=2)
     assert told(world, second) == [(0, ErrorCode.NONE, [(0, 9, 2)])]
 
 
