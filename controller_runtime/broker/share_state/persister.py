@@ -35,6 +35,8 @@ Answered = Callable[[Mapping[Place, Any], Instant, WallClock], "list[BrokerEffec
 """Who gets the answers, by topic and partition: `PartitionResult` of the API, or an error that stands for one."""
 _MOST_AT_ONCE: Final = 1_000
 """Keys of one call."""
+_MOST_IN_A_TURN: Final = 100
+"""Of what is told, and of what is sent: who shares thousands of partitions asks for each by itself."""
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 _AGAIN: Final = frozenset(
@@ -127,12 +129,12 @@ class SharePersister:
     def poll(self, now: Instant, wall: WallClock) -> list[BrokerEffect]:
         """After every event: what is finished is told, what is due is sent."""
         out: list[BrokerEffect] = []
-        for _ in range(len(self._finished)):
+        for _ in range(min(len(self._finished), _MOST_IN_A_TURN)):
             errand = self._finished.popleft()
             out += errand.answered(errand.done, now, wall)
         while self._later and self._later[0][0] <= now:
             self._ready.append(heappop(self._later)[2])
-        for _ in range(len(self._ready)):
+        for _ in range(min(len(self._ready), _MOST_IN_A_TURN)):
             errand = self._ready.popleft()
             errand.in_flight += 1  # This turn: who asks itself may be answered at once.
             out += self._send(errand, now)

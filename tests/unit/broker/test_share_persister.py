@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,13 +53,12 @@ class Asking:
         self.told: list[dict[Place, Any]] = []
         peers = Peers(NodeId(1), CallIds(), "PLAINTEXT", lambda: seen)
         self.asked = SharePersister(peers, lambda: seen, self.wished.append, Way("c", attempts))
-
-        def answered(found: Any, *_: object) -> list[Any]:
-            self.told.append(dict(found))
-            return []
-
         wanted = {(ORDERS, index): (lambda index=index: summaries.PartitionData(partition=index)) for index in places}
-        self.asked.ask(persister.SUMMARY, "g", wanted, answered)
+        self.asked.ask(persister.SUMMARY, "g", wanted, self.answered)
+
+    def answered(self, found: Any, *_: object) -> list[Any]:
+        self.told.append(dict(found))
+        return []
 
     def calls(self, now: float) -> list[Call]:
         return [each for each in self.asked.poll(Instant(now), WALL) if isinstance(each, Call)]
@@ -118,6 +118,24 @@ def test_an_answer_to_something_else_ends_it(codes: dict[int, ErrorCode]) -> Non
     asking.answer(call, codes, 0.0)
     asking.calls(0.0)
     assert [each.error_code for each in asking.told[0].values()] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_no_turn_sends_or_tells_more_than_a_hundred() -> None:
+    asking = Asking(0)
+    for index in range(1, 250):
+        one = {(ORDERS, index): partial(summaries.PartitionData, partition=index)}
+        asking.asked.ask(persister.SUMMARY, "g", one, asking.answered)
+    sent = [asking.calls(0.0) for _ in range(3)]
+    assert [len(each) for each in sent] == [100, 100, 50]
+    assert asking.asked.next_deadline() is None, "all are under way"
+    for call in (call for each in sent for call in each):
+        asking.answer(call, dict.fromkeys(places_of(call), ErrorCode.NONE), 0.0)
+    told = []
+    while asking.asked.has_ready:
+        before = len(asking.told)
+        asking.calls(0.0)
+        told.append(len(asking.told) - before)
+    assert told == [100, 100, 50]
 
 
 class Leading:
