@@ -406,3 +406,10 @@ OFFSETS_TABLES = (
 def test_offsets_are_altered_and_deleted_as_by_kafka(pair: Pair, table: Table) -> None:
     """In this order: what the first table sets the second one takes away."""
     judge(pair, table)
+
+
+def test_offsets_of_a_partition_that_is_not_there_are_none(pair: Pair) -> None:
+    """Kafka does not answer at all (docs/deviations.md)."""
+    answer = pair.ours.call(ListenerType.BROKER, look((NOBODYS, {TOPIC: (77,)})), 1)
+    told = [each for topic in answer.groups[0].topics for each in topic.partitions]
+    assert [(each.partition_index, each.start_offset, each.error_code) for each in told] == [(77, -1, 0)]
