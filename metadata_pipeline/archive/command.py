@@ -1,5 +1,5 @@
 """`kraft-pipeline archive`, and `kraft-archive` where nothing else of the pipeline is installed: follow a quorum and
-keep its log and snapshots.
+keep its log and snapshots. `kraft-archive fetch` (`fetch_command`) makes a directory of what an object store has.
 
 Exit status: 0 ended by SIGTERM or SIGINT, 2 the command is wrong. Whatever happens to the quorum or the disk is told on
 standard error and on the pages, and tried again.
@@ -16,9 +16,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from metadata_pipeline.archive import fetch_command
 from metadata_pipeline.archive.following import Follower, Settings
 from metadata_pipeline.archive.keeping import SEGMENT_BYTES
 from metadata_pipeline.archive.page import served
+from metadata_pipeline.archive.shipping import StoreSettings
 from metadata_pipeline.wire.fleet import Quorum
 
 
@@ -45,15 +47,30 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     made.add_argument("--segment-bytes", type=_count, default=SEGMENT_BYTES, metavar="BYTES", help="of a .log file")
     made.add_argument("--rate-limit", type=_count, metavar="BYTES", help="read so much a second of the quorum")
+    made.add_argument("--store", metavar="URL", help="keep a copy there, too: s3://bucket/prefix")
+    made.add_argument("--store-keys", metavar="DIRECTORY", help="encrypt it: files with 32 bytes in Base64, see docs")
+    made.add_argument(
+        "--store-seconds", type=_positive, default=30.0, metavar="SECONDS", help="a record waits so long (30)"
+    )
+    made.add_argument("--store-bytes", type=_count, default=8 << 20, metavar="BYTES", help="of a piece, at most")
     made.add_argument("--listen", type=_address, metavar="HOST:PORT", help="serve /status, /metrics, /livez, /readyz")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["fetch"]:
+        return fetch_command.main(given[1:])
+    options = parser().parse_args(given)
     os.umask(0o077)
     keep = options.keep_hours * 3600 if options.keep_hours is not None else None
     bootstrap = options.bootstrap_controller
+    store = None
+    if options.store is not None:
+        keys = Path(options.store_keys) if options.store_keys is not None else None
+        store = StoreSettings(
+            options.store, keys, options.store_seconds, options.store_bytes, options.verify_seconds, keep
+        )
     settings = Settings(
         Path(options.directory),
         Quorum(bootstrap, bootstrap, options.cluster_id, options.command_config),
@@ -64,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         snapshot_seconds=options.snapshot_seconds,
         segment_bytes=options.segment_bytes,
         bytes_per_second=options.rate_limit,
+        store=store,
     )
     try:
         return asyncio.run(_run(Follower(settings, _log), options.listen))
@@ -79,7 +97,7 @@ async def _run(follower: Follower, listen: tuple[str, int] | None) -> int:
     if listen is None:
         await follower.run(stop)
         return 0
-    with served(*listen, lambda: follower.telling) as port:
+    with served(*listen, follower.now) as port:
         _log(f"pages on {listen[0]}:{port}")
         await follower.run(stop)
     return 0

@@ -15,11 +15,13 @@ from typing import Final
 
 from controller_runtime.storage.errors import StorageError
 from metadata_pipeline.archive.examining import examine, listed
+from metadata_pipeline.archive.fetching import fill_empty
 from metadata_pipeline.archive.keeping import SEGMENT_BYTES, Keeper
 from metadata_pipeline.archive.memory import Verified
 from metadata_pipeline.archive.opening import DIRECTORY, asides, open_archive
-from metadata_pipeline.archive.problems import HOLDS, OF_FAULTS, ArchiveError, Standing
+from metadata_pipeline.archive.problems import HOLDS, OF_FAULTS, ArchiveError, Standing, StoreProblem
 from metadata_pipeline.archive.retention import outlived
+from metadata_pipeline.archive.shipping import Shipper, StoreSettings
 from metadata_pipeline.archive.telling import Telling
 from metadata_pipeline.wire.fleet import Quorum
 from metadata_pipeline.wire.leader import Told
@@ -46,6 +48,7 @@ class Settings:
     """How often the quorum is asked for a newer snapshot."""
     segment_bytes: int = SEGMENT_BYTES
     bytes_per_second: int | None = None
+    store: StoreSettings | None = None
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ class _Due:
 
 
 class Follower:
-    """`telling` is always what is so; `log` is given what changes, a line each."""
+    """`now` is always what is so; `log` is given what changes, a line each."""
 
     def __init__(self, settings: Settings, log: Callable[[str], None]) -> None:
         self.telling = Telling()
@@ -76,9 +79,24 @@ class Follower:
         )
         self._snapshot = _Due(settings.snapshot_seconds)
         self._session_ends = 0.0
+        store = settings.store
+        self._shipper = Shipper(settings.home, store, lambda: self.telling, log) if store is not None else None
+
+    def now(self) -> Telling:
+        return replace(self.telling, store=self._shipper.telling if self._shipper is not None else None)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop`. Raises nothing that a quorum or a disk can cause."""
+        """Until `stop`. Raises nothing that a quorum, a disk or a store can cause."""
+        ended = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            if self._shipper is not None:
+                tasks.create_task(self._shipper.run(ended))
+            try:
+                await self._follow(stop)
+            finally:
+                ended.set()
+
+    async def _follow(self, stop: asyncio.Event) -> None:
         try:
             while not stop.is_set():
                 try:
@@ -104,6 +122,7 @@ class Follower:
     async def _round(self, stop: asyncio.Event) -> None:
         asked = self._settings
         if self._keeper is None:
+            await asyncio.to_thread(self._fill)
             opened = await asyncio.to_thread(
                 open_archive, asked.home, asked.quorum.cluster_id, asked.begin, time.time()
             )
@@ -132,6 +151,18 @@ class Follower:
         self._ended(ended)
         if ended.fault is None:
             await self._upkeep(keeper, cluster)
+
+    def _fill(self) -> None:
+        """An empty disk is filled with what its store has. Raises ArchiveError, OSError."""
+        asked = self._settings
+        if asked.store is None:
+            return
+        try:
+            found = fill_empty(asked.home, asked.store, asked.quorum.cluster_id, asked.begin)
+        except StoreProblem as problem:
+            raise ArchiveError(Standing.STORE_AWAY, f"{problem.standing.value}: {problem.why}") from problem
+        if found is not None:
+            self._log(f"store: the disk was empty and has its log up to offset {found.end} now")
 
     def _is_due(self) -> bool:
         return time.monotonic() >= min(self._verification.at, self._snapshot.at)

@@ -26,6 +26,8 @@ class Standing(StrEnum):
     """Bytes that were kept are missing."""
     IN_USE = "InUse"
     DISK_FAILED = "DiskFailed"
+    STORE_AWAY = "StoreAway"
+    """Its own disk is empty, and the store that may have what was archived before cannot be asked."""
 
 
 HOLDS: Final = frozenset((Standing.DAMAGED, Standing.TRUNCATED))
@@ -50,7 +52,49 @@ REMEDIES: Final = {
     Standing.TRUNCATED: "put the missing files back, or begin anew with another --begin, which keeps these files aside",
     Standing.IN_USE: "end the other process that writes it",
     Standing.DISK_FAILED: "give the volume more space, or another disk; it is tried again",
+    Standing.STORE_AWAY: "look at the store: an empty disk is filled from it before the quorum is followed",
 }
+
+
+class StoreStanding(StrEnum):
+    """One word for an archive's copy in an object store; the first two are well."""
+
+    STARTING = "Starting"
+    SHIPPING = "Shipping"
+    AWAY = "Away"
+    REFUSED = "Refused"
+    """The store does not let us in, or lacks what we need of it."""
+    IN_USE = "InUse"
+    """Another process has taken it over: this one puts nothing any more."""
+    ANOTHER_CLUSTER = "AnotherCluster"
+    FORKED = "Forked"
+    """The store has other bytes at offsets that are here, too."""
+    DAMAGED = "Damaged"
+    """An object is missing, or is not what was put."""
+    LOST = "Lost"
+    """The store forgot what it had said to have."""
+    BAD_KEYS = "BadKeys"
+
+
+STORE_REMEDIES: Final = {
+    StoreStanding.AWAY: "look whether the store can be reached from the archive's pod; it is tried again",
+    StoreStanding.REFUSED: "mend the store's address, region or credentials, and their rights; it is tried again",
+    StoreStanding.IN_USE: "end one of the two that write there, or give this one another prefix, and restart it",
+    StoreStanding.ANOTHER_CLUSTER: "give the archive another prefix: this one has another cluster's",
+    StoreStanding.FORKED: "keep what the store has; begin anew with another --begin, which sets it aside there",
+    StoreStanding.DAMAGED: "restore the object from the store's versions, or begin anew with another --begin",
+    StoreStanding.LOST: "look at the store: it lost what it had acknowledged. It is put again",
+    StoreStanding.BAD_KEYS: "mend the directory of keys; every key that sealed what is kept has to stay there",
+}
+
+
+class StoreProblem(Exception):
+    """The store cannot be written or read; `standing` says what it is instead."""
+
+    def __init__(self, standing: StoreStanding, why: str) -> None:
+        super().__init__(why)
+        self.standing = standing
+        self.why = why
 
 
 class ArchiveError(Exception):

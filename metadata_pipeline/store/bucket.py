@@ -7,6 +7,7 @@ tool of these stores takes them.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +29,20 @@ class Exists(Exception):
     """Somebody has put it before."""
 
 
+class Changed(Exception):
+    """It is not what it was when its tag was taken."""
+
+
+class StoreError(PipelineError):
+    """The store does not do what it was asked for. `refused`: it does not let us; else it may pass."""
+
+    def __init__(self, what: str, next_step: str, *, refused: bool) -> None:
+        super().__init__(what, next_step)
+        self.refused = refused
+
+
 class Bucket:
-    """Objects by name below one address. Every call raises PipelineError for what the store refuses."""
+    """Objects by name below one address. Every call raises StoreError for what the store refuses."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -51,6 +64,16 @@ class Bucket:
         try:
             return bytes(self._store.get(name).bytes())
         except (NotFoundError, FileNotFoundError):
+            return None
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def get_tagged(self, name: str) -> tuple[bytes, str] | None:
+        """Its bytes, and the tag by which it is known to be unchanged."""
+        try:
+            found = self._store.get(name)
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+        except FileNotFoundError:
             return None
         except Exception as error:
             raise self._failed(error) from error
@@ -83,6 +106,36 @@ class Bucket:
         except Exception as error:
             raise self._failed(error) from error
 
-    def _failed(self, error: Exception) -> PipelineError:
+    def put_if(self, name: str, data: bytes, tag: str) -> str:
+        """Raises Changed unless it is what had this tag (If-Match); gives the new one."""
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        try:
+            return str(self._store.put(name, data, mode={"e_tag": tag})["e_tag"])
+        except (AlreadyExistsError, PreconditionError, FileNotFoundError) as changed:
+            raise Changed(name) from changed
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def names(self, prefix: str) -> list[str]:
+        """Those below it that the store lists now: it may be late."""
+        try:
+            return [str(each["path"]) for chunk in self._store.list(prefix) for each in chunk]
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def delete(self, names: list[str]) -> None:
+        """What is not there is as good as deleted."""
+        try:
+            for name in names:
+                with suppress(FileNotFoundError):
+                    self._store.delete(name)
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> StoreError:
+        from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return PipelineError(f"{self.url}: {why[:300]}", _NEXT)
+        refused = isinstance(error, PermissionDeniedError | UnauthenticatedError)
+        return StoreError(f"{self.url}: {why[:300]}", _NEXT, refused=refused)
