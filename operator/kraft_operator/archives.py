@@ -17,7 +17,7 @@ MAX_TEXT: Final = 1000
 STANDINGS: Final = frozenset(
     (
         STARTING, FOLLOWING, "Away", "Refused", "AnotherCluster", "Forked", "Malformed", "Damaged", "Truncated",
-        "InUse", "DiskFailed",
+        "InUse", "DiskFailed", "StoreAway",
     )
 )  # fmt: skip
 
