@@ -1,4 +1,4 @@
-"""What the drills with an archive on Kubernetes do alike: ask the archive, delete every disk, recover, give up brokers."""
+"""What drills with an archive on Kubernetes do alike: ask the archive, delete every disk, recover, give up brokers."""
 
 from __future__ import annotations
 
