@@ -69,8 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.store is not None:
         keys = Path(options.store_keys) if options.store_keys is not None else None
         store = StoreSettings(
-            options.store, keys, options.store_seconds, options.store_bytes, options.verify_seconds, keep
-        )
+            options.store, keys, piece_seconds=options.store_seconds, piece_bytes=options.store_bytes,
+            verify_seconds=options.verify_seconds, keep_seconds=keep,
+        )  # fmt: skip
     settings = Settings(
         Path(options.directory),
         Quorum(bootstrap, bootstrap, options.cluster_id, options.command_config),

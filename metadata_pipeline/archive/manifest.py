@@ -146,10 +146,10 @@ def decode(data: bytes) -> Manifest:
             str(found["cluster_id"]),
             int(found["writer"]),
             str(found["nonce"]),
-            int(found["number"]),
-            int(found["leader_epoch"]),
-            _history(found["now"]),
-            tuple(map(_history, found["asides"])),
+            number=int(found["number"]),
+            leader_epoch=int(found["leader_epoch"]),
+            now=_history(found["now"]),
+            asides=tuple(map(_history, found["asides"])),
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadManifest(f"it cannot be understood ({error!r})") from error
@@ -179,8 +179,8 @@ def _history(found: Mapping[str, Any]) -> History:
         int(found["start"]),
         tuple(
             Piece(
-                int(each["start"]), int(each["end"]), int(each["epoch"]), int(each["size"]), int(each["level"]),
-                _stored(each["stored"]),
+                int(each["start"]), int(each["end"]), int(each["epoch"]), size=int(each["size"]),
+                level=int(each["level"]), stored=_stored(each["stored"]),
             )
             for each in found["pieces"]
         ),

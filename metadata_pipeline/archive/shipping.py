@@ -180,7 +180,7 @@ class Shipper:
         known = self._manifest.now
         start = known.mark.end
         stored = objects.put(f"log/{start:020d}-{mark.end:020d}", data, self._manifest.writer)
-        piece = Piece(start, mark.end, mark.epoch, len(data), 0, stored)
+        piece = Piece(start, mark.end, mark.epoch, size=len(data), level=0, stored=stored)
         epoch = max(self._manifest.leader_epoch, mark.epoch, seen.told.epoch if seen.told is not None else 0)
         self._manifest = replace(self._manifest, leader_epoch=epoch)
         self._commit(objects, replace(known, pieces=(*known.pieces, piece)))
@@ -191,7 +191,8 @@ class Shipper:
         data = b"".join(self._bytes_of(objects, each) for each in run)
         first, final = run[0], run[-1]
         stored = objects.put(f"log/{first.start:020d}-{final.end:020d}", data, self._manifest.writer)
-        merged = Piece(first.start, final.end, final.epoch, len(data), first.level + 1, stored)
+        level = first.level + 1
+        merged = Piece(first.start, final.end, final.epoch, size=len(data), level=level, stored=stored)
         known = self._manifest.now
         self._commit(objects, replace(known, pieces=(*known.pieces[: -len(run)], merged)))
 
