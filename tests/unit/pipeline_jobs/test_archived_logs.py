@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.protocol.record_batch import HEADER_BYTES, batch_headers
 from metadata_pipeline.archive.memory import FILE, Memory, save
 from metadata_pipeline.audit.findings import AuditFinding
 from metadata_pipeline.audit.summary import LIMIT, MAX_DETAIL, MAX_NAMED, MAX_WORST, name_of, summary
@@ -14,6 +15,7 @@ from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.tables.committed import clusters
 from metadata_pipeline.wire.leader import Mark
 from support.disks.log_fleet import Disk, History, topic
+from support.pipeline.lake_rows import log_rows
 
 GAP = AuditFinding("c", "gap", 1, "d", "/mnt/one/0.log", 7, 9, "offsets 9 to 12 are missing")
 
@@ -44,6 +46,22 @@ def test_what_an_archive_vouches_for_is_committed_and_no_more_of_it(tmp_path: Pa
     archive(home, 12)
     assert ingest(str(home), lake).files_read == 0, "no byte is read again"
     assert committed(lake) == 12
+
+
+def test_bytes_that_are_mended_where_they_lie_are_read_by_a_new_lake_alone(tmp_path: Path) -> None:
+    home, lake = tmp_path / "archive", tmp_path / "lake"
+    archive(home, 12)
+    (file,) = home.rglob("*.log")
+    whole = file.read_bytes()
+    turned = list(batch_headers(whole))[-3].position + HEADER_BYTES + 2
+    file.write_bytes(whole[:turned] + bytes([whole[turned] ^ 1]) + whole[turned + 1 :])
+    ingest(str(home), lake)
+    damaged = log_rows(lake)
+    file.write_bytes(whole)
+    assert ingest(str(home), lake).files_read == 0
+    assert log_rows(lake) == damaged
+    ingest(str(home), tmp_path / "another")
+    assert log_rows(tmp_path / "another") != damaged
 
 
 @pytest.mark.parametrize("broken", [b"", b"[]", b"{", b'{"version": 2}', b'{"version":1,"clusterID":"fleet-a"}'])
