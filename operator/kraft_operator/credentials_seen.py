@@ -38,7 +38,7 @@ from kraft_operator.security.user_objects import settings_of, user_secret_seen
 from kraft_operator.sources_seen import SourceMemory
 from kraft_operator.users import (
     Found,
-    MakePassword,
+    MakeCredential,
     SetPassword,
     User,
     UserAction,
@@ -186,7 +186,7 @@ class SecretMemory:
                 self._issued.pop(action.wanted.secret, None)
             if isinstance(action, RequestCertificate | CopyCertificate):
                 self._sources.forget(action.wanted.origin)
-            if isinstance(action, MakePassword | SetPassword):
+            if isinstance(action, MakeCredential | SetPassword):
                 self._users.pop(action.user, None)
             if isinstance(action, CredentialAction):
                 self._authority = None

@@ -80,7 +80,7 @@ from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Failpoints
 from kraft_operator.user_writes import UserWrites
-from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser, UserAction
+from kraft_operator.users import ChangeAcls, ForgetUser, MakeCredential, SetPassword, SetQuotas, TellUser, UserAction
 from storage_guard.formats import RACK_ANNOTATION
 
 logger: Final = logging.getLogger("kraft_operator")
@@ -216,7 +216,7 @@ class Execution:
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
                 self._run_helper(action)
-            case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
+            case MakeCredential() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
                 self.users.perform(action, self.failed.get(action.user, ""))
             case DropClaim():
                 self.failpoints.hit("before_call.drop_claim")

@@ -23,7 +23,7 @@ from kraft_operator.user_queries import Login, UserChange, login
 from kraft_operator.users import (
     ChangeAcls,
     ForgetUser,
-    MakePassword,
+    MakeCredential,
     SetPassword,
     SetQuotas,
     TellUser,
@@ -63,7 +63,7 @@ class UserWrites:
                 self._tell(_refused(action, failed))
             return
         match action:
-            case MakePassword():
+            case MakeCredential():
                 self._make(action)
             case SetPassword():
                 self._set(action)
@@ -79,7 +79,7 @@ class UserWrites:
             case TellUser():
                 self._tell(action)
 
-    def _make(self, action: MakePassword) -> None:
+    def _make(self, action: MakeCredential) -> None:
         namespace, name = self.cluster.namespace, names.user_secret(action.user)
         public = self.kube.find(SECRET, namespace, names.authority_certificate(self.cluster.name))
         there = self.kube.find(SECRET, namespace, name)

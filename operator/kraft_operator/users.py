@@ -93,7 +93,7 @@ class Users:
 
 
 @dataclass(frozen=True, slots=True)
-class MakePassword:
+class MakeCredential:
     """Draw a password, or issue a certificate, and write the user's Secret, in the place of exactly the one that was
     read (`version`).
     """
@@ -155,4 +155,4 @@ class TellUser:
     reason: str
 
 
-UserAction = MakePassword | SetPassword | ChangeAcls | SetQuotas | ForgetUser | TellUser
+UserAction = MakeCredential | SetPassword | ChangeAcls | SetQuotas | ForgetUser | TellUser

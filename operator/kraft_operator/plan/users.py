@@ -25,7 +25,7 @@ from kraft_operator.users import (
     ChangeAcls,
     ForgetUser,
     Found,
-    MakePassword,
+    MakeCredential,
     SetPassword,
     SetQuotas,
     TellUser,
@@ -98,14 +98,14 @@ def _steps(user: User, seen: Users, date: float | None) -> list[Action]:
         return [] if seen.found is None else _in_the_cluster(user, None, seen.found)
     secret = seen.secrets.get(user.name)
     if secret is None:
-        return [MakePassword(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret", by=user.by)]
+        return [MakeCredential(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret", by=user.by)]
     if secret.owner != user.uid:
         name = names.user_secret(user.name)
         problem = f"delete or rename the Secret {name}, which is somebody else's: nothing is written into it"
         return [*_told(user, "False", "SecretTaken", problem)]
     if why := _outdated(user, secret, seen, date):
         fresh = bool(secret.fault) or secret.rotated != user.rotate or secret.by is not user.by
-        return [MakePassword(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why, by=user.by)]
+        return [MakeCredential(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why, by=user.by)]
     if seen.found is None:
         return []
     return _in_the_cluster(user, secret, seen.found)

@@ -82,7 +82,7 @@ from kraft_operator.plan.brake import Begun
 from kraft_operator.plan.outline.certificates_after import issued_after
 from kraft_operator.plan.situation import Situation
 from kraft_operator.removals import DropVolume, EmptyDirectory
-from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
+from kraft_operator.users import ChangeAcls, ForgetUser, MakeCredential, SetPassword, SetQuotas, TellUser
 
 Written = AnnotateClaim | Remember | GrowClaim  # on claims
 OfPods = DeliverGrant | TellRack | NudgePod | RestartPod
@@ -111,7 +111,7 @@ def changed(seen: Observed, action: Action) -> Observed:
     match action:
         case WriteLedger() | BeginReplacement() | GiveUpDisk() | EnterStage() | DropVolume():
             return seen  # what they change is remembered, not seen
-        case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
+        case MakeCredential() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
             return replace(seen, users=None)  # a way does not lead through users: they are seen to in every pass
         case ApplyChild(manifest):
             return _applied(seen, manifest)

@@ -52,7 +52,7 @@ from kraft_operator.plan.outline.of_children import applied_sets, child_step
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
 from kraft_operator.removals import DropVolume, EmptyDirectory
-from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
+from kraft_operator.users import ChangeAcls, ForgetUser, MakeCredential, SetPassword, SetQuotas, TellUser
 
 CHANGES_ITS_OWNER: Final = "spec.deletionPolicy.volumes says anew whether it goes with the resource"
 """Why the ledger is written although it says nothing new: a change like any other."""
@@ -95,7 +95,7 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             | CopyCertificate()
         ):
             return None
-        case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
+        case MakeCredential() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
             return None
         case TurnAuthority():
             return words.turned(action)
