@@ -12,6 +12,7 @@ import pytest
 from kraft_operator.actions import Action, BeginReplacement, DeleteOperation, GiveUpDisk, TellRack
 from kraft_operator.credentials import CredentialAction, EnterStage
 from kraft_operator.operations.operation import parse_operation
+from kraft_operator.removals import DropVolume, EmptyDirectory
 from kraft_operator.users import UserAction
 from support.operator_model.compared import compared_pass
 from support.operator_model.world import World, pool
@@ -26,12 +27,15 @@ ELSEWHERE = {
     DeleteOperation,
     BeginReplacement,
     GiveUpDisk,
+    EmptyDirectory,
+    DropVolume,
     EnterStage,
     *get_args(CredentialAction),
     *get_args(UserAction),
 }
 """The world has no racks and no dates; of two others nothing can be seen, and Secrets and users are in runs of the
-reconciler only (`test_secure_cluster`, `test_becoming_secure`, `test_users`).
+reconciler only (`test_secure_cluster`, `test_becoming_secure`, `test_users`). A volume that is taken from brokers is
+compared in `test_volume_removal`.
 """
 
 Act = Callable[[World], object]
