@@ -25,7 +25,7 @@ import kopf
 from controller_runtime.identifiers import Uuid
 from kraft_operator import selftest
 from kraft_operator.events import Recorder
-from kraft_operator.handlers import children, clusters, operations, process, users
+from kraft_operator.handlers import children, clusters, operations, process, routes, users
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.health_server import HealthServer, Heartbeats
 from kraft_operator.kube import connect
@@ -35,6 +35,7 @@ from kraft_operator.plan.brake import MAX_LIMIT
 from kraft_operator.quorum import KafkaProbe
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
+from kraft_operator.routes_seen import watchable
 from kraft_operator.settings import BadSetting, Failpoints, LeaseTimes, Settings
 from kraft_operator.work_queue import WorkQueue
 from kraft_operator.workers import Workers
@@ -151,10 +152,13 @@ def run(settings: Settings) -> int:
         kube, probe, holder=keeper, account=account, settings=settings, metrics=metrics, draw=_draw, recorder=recorder
     )
     queue = WorkQueue(time.monotonic, random.random, metrics)
+    memo = Memo(queue, reconciler.index)
+    if (kind := watchable(kube, settings.namespaces)) is not None:
+        routes.watch(kind, memo)
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()
     try:
-        asyncio.run(_watch(settings, Memo(queue, reconciler.index), heartbeats))
+        asyncio.run(_watch(settings, memo, heartbeats))
     finally:
         workers.stop(settings.lease.renew_deadline)
         probe.close()

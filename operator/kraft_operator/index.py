@@ -44,6 +44,9 @@ class Index:
         self._events = 0
         self._serial = 0
         self._changes: dict[Key, int] = {}
+        self.watches_routes = False
+        """A watch tells of every change of a TLSRoute. Routes themselves are not kept here."""
+        self._routes: dict[Key, int] = {}
         self._facts: dict[tuple[Kind, str], tuple[float, Object | None]] = {}
         self.complete = False
         """Everything was listed once; before that nothing here is to be believed."""
@@ -60,6 +63,12 @@ class Index:
                 self._drop(kind, place)
             else:
                 self._put(kind, place, item)
+
+    def note_route(self, key: Key) -> None:
+        """A TLSRoute of this cluster has come, changed or gone."""
+        with self._lock:
+            self._routes[key] = self._routes.get(key, 0) + 1
+            self._changed(key.namespace, key.name)
 
     def resync(self, namespaces: Collection[str]) -> tuple[Key, ...]:
         """List everything live (every namespace when none is named); returns the clusters that there are. Raises
@@ -97,6 +106,11 @@ class Index:
         """Another number whenever something of this cluster has changed."""
         with self._lock:
             return self._changes.get(key, 0)
+
+    def route_changes(self, key: Key) -> int | None:
+        """How many were told of; None: nobody watches routes."""
+        with self._lock:
+            return self._routes.get(key, 0) if self.watches_routes else None
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         if kind not in self._kept:
@@ -147,6 +161,7 @@ class Index:
         self._changed(place[0], before[0])
         if kind is CLUSTER:
             self._changes.pop(Key(*place), None)
+            self._routes.pop(Key(*place), None)
 
     def _changed(self, namespace: str, owner: str) -> None:
         self._serial += 1

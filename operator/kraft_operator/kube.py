@@ -69,7 +69,7 @@ CRON_JOB: Final = Kind("CronJob", "batch/v1", "cronjobs")
 TLS_ROUTES: Final = tuple(
     Kind("TLSRoute", f"gateway.networking.k8s.io/{each}", "tlsroutes") for each in ("v1", "v1alpha3", "v1alpha2")
 )
-"""Of the Gateway API, where it is installed; the newest first. Never watched."""
+"""Of the Gateway API, where it is installed; the newest first."""
 LEASE: Final = Kind("Lease", "coordination.k8s.io/v1", "leases")
 EVENT: Final = Kind("Event", "events.k8s.io/v1", "events")
 

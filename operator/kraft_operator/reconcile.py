@@ -149,6 +149,7 @@ class Reconciler:
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
+        memory.routes.told = self.index.route_changes(key)
         sight = observe(
             cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected, now=self.clock(),
             secrets=memory.secrets, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,

@@ -13,13 +13,15 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.kube import LEASE, Gateway, Kind, KubeError
+from kraft_operator.api.network import Exposure
+from kraft_operator.kube import CLUSTER, LEASE, TLS_ROUTES, Gateway, Kind, KubeError, Object
+from kraft_operator.reviews import allows
+from kraft_operator.routes_seen import GROUP, NO_RIGHTS, NOT_SERVED, is_served
 
 DEFINITIONS: Final = ("kraftclusters", "kraftoperations", "kraftusers")
 CUSTOM_RESOURCE: Final = Kind(
     "CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False
 )
-REVIEW: Final = Kind("SelfSubjectAccessReview", "authorization.k8s.io/v1", "selfsubjectaccessreviews", namespaced=False)
 RIGHTS: Final = (
     (names.GROUP, "kraftclusters", ("get", "list", "watch")),
     (names.GROUP, "kraftclusters/status", ("patch",)),
@@ -46,6 +48,8 @@ EVERYWHERE: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("storage.k8s.io", "storageclasses", ("get",)),
 )
 """Without a namespace."""
+ROUTES: Final = ("list", "watch", "create", "patch", "delete")
+"""On TLSRoutes, in the namespaces of clusters of which a listener asks for some."""
 PATIENCE_S: Final = 30.0
 """How long a new operator may take to acquire its Lease."""
 
@@ -55,7 +59,8 @@ def run(kube: Gateway, lease: tuple[str, str], namespaces: Sequence[str], *, eve
     the operator is to have rights on what has no namespace.
     """
     served = _definitions(kube) if everywhere else _served(kube)
-    return [*served, *_rights(kube, namespaces, EVERYWHERE if everywhere else ()), *_lease(kube, *lease)]
+    rights = [*_rights(kube, namespaces, EVERYWHERE if everywhere else ()), *_routes(kube, namespaces)]
+    return [*served, *rights, *_lease(kube, *lease)]
 
 
 def _served(kube: Gateway) -> Iterator[str]:
@@ -96,15 +101,31 @@ def _rights(
             yield from _may(kube, namespace, group, resource, verbs)
 
 
+def _routes(kube: Gateway, namespaces: Sequence[str]) -> Iterator[str]:
+    """Where no cluster asks for them neither rights nor definition are missed."""
+    try:
+        found = [each for where in namespaces or (None,) for each in kube.list(CLUSTER, where) if _asks(each)]
+        asking = sorted({str(each["metadata"]["namespace"]) for each in found})
+        if asking and not any(is_served(kube, kind) for kind in TLS_ROUTES):
+            yield NOT_SERVED
+    except KubeError as error:
+        yield f"repeat selftest: whether a cluster needs TLSRoutes could not be found out: {error}"
+        return
+    for namespace in asking:
+        denied = [verb for verb in ROUTES if not allows(kube, verb, GROUP, TLS_ROUTES[0].plural, namespace)]
+        if denied:
+            yield f"{NO_RIGHTS}: it may not {', '.join(denied)} them in namespace {namespace}"
+
+
+def _asks(cluster: Object) -> bool:
+    listeners = ((cluster.get("spec") or {}).get("endpoints") or {}).get("broker") or ()
+    return any(each.get("exposure") == Exposure.GATEWAY for each in listeners)
+
+
 def _may(kube: Gateway, namespace: str | None, group: str, resource: str, verbs: Sequence[str]) -> Iterator[str]:
-    plural, _, sub = resource.partition("/")
-    asked = {"group": group, "resource": plural} | ({"subresource": sub} if sub else {})
     where = f" in namespace {namespace}" if namespace else ""
     for verb in verbs:
-        attributes = asked | {"verb": verb} | ({"namespace": namespace} if namespace else {})
-        body = {"apiVersion": REVIEW.api, "kind": REVIEW.kind, "spec": {"resourceAttributes": attributes}}
-        answer = kube.create(REVIEW, None, body)
-        if not (answer.get("status") or {}).get("allowed"):
+        if not allows(kube, verb, group, resource, namespace):
             right = f"{verb} {resource}{f'.{group}' if group else ''}{where}"
             yield f"allow the operator's ServiceAccount to {right} (roles of this version's chart or kustomize base)"
 

@@ -32,6 +32,14 @@ _OWNED: Final = (
 _FREE: Final = ("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol")
 
 
+SECURED: Final = "belongs to the operator in a secure cluster: use spec.security"
+
+
+def secures(key: str) -> bool:
+    """Whether this key of server.properties belongs to `spec.security` and the listeners in a secure cluster."""
+    return key.startswith(_OWNED) and key not in _FREE
+
+
 UNLESS_IT_SAYS: Final = "a new cluster is secure; set spec.security.tls.mode to Disabled for one that is not"
 
 
@@ -134,8 +142,8 @@ def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> I
     yield from check_issuer(spec)
     for path, config in _configs(spec):
         for key in config:
-            if key.startswith(_OWNED) and key not in _FREE:
-                yield f"{path}[{key}]", "belongs to the operator in a secure cluster: use spec.security"
+            if secures(key):
+                yield f"{path}[{key}]", SECURED
 
 
 _OPEN_TO_ALL: Final = {

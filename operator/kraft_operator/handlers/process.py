@@ -9,6 +9,7 @@ import kopf
 from kraft_operator.api import names
 from kraft_operator.index import OF_CLUSTERS
 from kraft_operator.keys import CLUSTER_LABEL
+from kraft_operator.kube import TLS_ROUTES
 
 SILENCE_SECONDS: Final = 150.0
 """A watch that brings nothing for so long is asked for anew: the API server sends a bookmark every minute."""
@@ -24,7 +25,7 @@ def configure(settings: Any, **_: object) -> None:
     settings.networking.request_timeout = 30
     settings.queueing.worker_limit = None
     settings.watching.inactivity_timeout = SILENCE_SECONDS
-    for kind in OF_CLUSTERS:
+    for kind in (*OF_CLUSTERS, *TLS_ROUTES):
         settings.watching.label_selectors[kind.selector] = CLUSTER_LABEL
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kraft_operator.api.config_keys import owner_of
+from kraft_operator.api.parse_security import SECURED, secures
 from kraft_operator.plugin import strimzi_parts as parts
-from kraft_operator.plugin.strimzi_listeners import listeners
+from kraft_operator.plugin.strimzi_listeners import is_secure, listeners
 from kraft_operator.plugin.strimzi_parts import Object
 from kraft_operator.plugin.taking import Taken
 
@@ -77,10 +78,11 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
     spec: dict[str, Any] = {"image": {"reference": image or f"apache/kafka:{version}"}, "probes": "TCP"}
     if level := kafka.take("spec.kafka.metadataVersion"):
         spec["metadataVersion"] = {"policy": "Pinned", "value": str(level)}
-    if config := _config(kafka.take("spec.kafka.config") or {}, made):
-        spec["config"] = {"common": config}
     asked, name = kafka.take("spec.kafka.listeners") or [], str(made.resource["metadata"].get("name"))
-    found, security = listeners(asked, name, made.left_out, made.changed)
+    security = is_secure(asked)
+    if config := _config(kafka.take("spec.kafka.config") or {}, made, secure=security):
+        spec["config"] = {"common": config}
+    found = listeners(asked, name, made.left_out, made.changed)
     spec["endpoints"] = {"broker": found}
     spec["security"] = {"tls": {"mode": "Required" if security else "Disabled"}}
     if kafka.take("spec.kafka.authorization.type") == "simple" and security:
@@ -93,10 +95,10 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
     return spec
 
 
-def _config(config: Mapping[str, Any], made: Converted) -> dict[str, Any]:
+def _config(config: Mapping[str, Any], made: Converted, *, secure: bool) -> dict[str, Any]:
     found = {}
     for key, value in config.items():
-        why = owner_of(key)
+        why = owner_of(key) or (SECURED if secure and secures(key) else None)
         if key in ("inter.broker.protocol.version", "log.message.format.version"):
             why = "Apache Kafka 4 does not know it; use metadataVersion"
         if why is not None:

@@ -27,11 +27,14 @@ OWNED_PORTS: Final = (9091, 9093, 9404)
 _HOLE: Final = re.compile(r"\{(?!nodeID\})")
 
 
-def listeners(
-    asked: Sequence[Object], cluster: str, left_out: LeftOut, changed: list[str]
-) -> tuple[list[dict[str, Any]], bool]:
-    """The brokers' own comes first, as Strimzi's does unseen; and whether the cluster is to be secure."""
-    secure = any(each.get("tls") or each.get("authentication") for each in asked)
+def is_secure(asked: Sequence[Object]) -> bool:
+    """Whether the cluster is to be."""
+    return any(each.get("tls") or each.get("authentication") for each in asked)
+
+
+def listeners(asked: Sequence[Object], cluster: str, left_out: LeftOut, changed: list[str]) -> list[dict[str, Any]]:
+    """The brokers' own comes first, as Strimzi's does unseen."""
+    secure = is_secure(asked)
     found: list[dict[str, Any]] = [dict(REPLICATION)]
     used = set(OWNED_PORTS)
     for each in asked:
@@ -61,7 +64,7 @@ def listeners(
                 changed.append(f"{taken.path}: speaks TLS, as every listener of a secure cluster")
         found.append(listener | outside)
         left_out += [(f"Kafka {path}", _why(path)) for path, _ in taken.left()]
-    return found, secure
+    return found
 
 
 def _why(path: str) -> str:

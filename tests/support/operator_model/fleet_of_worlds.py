@@ -47,6 +47,10 @@ class Indexes:
             fleet.current = key
             each.start()
 
+    def route_changes(self, key: Key) -> int | None:
+        """Nobody watches routes."""
+        return None
+
     def changes(self, key: Key) -> int:
         return self.watches[key].index.changes(HOME)
 

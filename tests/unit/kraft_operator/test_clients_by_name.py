@@ -198,6 +198,23 @@ def test_a_gateway_gets_a_route_for_each_name_and_loses_them_with_the_exposure()
     assert api.lists == before, "nobody looks for routes that nobody wants"
 
 
+def test_routes_that_are_watched_are_read_when_one_has_changed_and_not_before() -> None:
+    run, api = with_gateway(**GATEWAY)
+    run._process = run.process()
+    index = run._process.index
+    index.watches_routes = True
+    run.settle()
+    before = api.lists
+    for _ in range(45):
+        run.tick()
+    assert api.lists == before
+    del run.world.children["TLSRoute", "c-b-101-outside"]
+    index.note_route(run.key)
+    run.tick()
+    assert api.lists > before
+    assert "c-b-101-outside" in routes(run), "what somebody has deleted is made again at once"
+
+
 @pytest.mark.parametrize("after", [INSIDE, by_name()["broker"]], ids=["none", "Ingress"])
 def test_routes_of_an_earlier_listener_go_although_the_operator_dies_at_it_and_starts_anew(after: Any) -> None:
     run, _ = with_gateway(**GATEWAY)

@@ -44,6 +44,18 @@ def test_the_result_is_understood_and_has_the_nodes_that_were_asked_for() -> Non
     assert spec.security.required
 
 
+def test_keys_that_a_secure_cluster_owns_are_left_out_of_one_and_named() -> None:
+    documents = copy.deepcopy(DOCUMENTS)
+    spec = kafka(documents)["spec"]["kafka"]
+    spec["config"] = {"ssl.client.auth": "none", "sasl.enabled.mechanisms": "PLAIN", "ssl.protocol": "TLSv1.3"}
+    made = convert(documents)
+    assert made.resource["spec"]["config"]["common"] == {"ssl.protocol": "TLSv1.3"}
+    named = [path for path, why in made.left_out if "use spec.security" in why]
+    assert named == [f"Kafka spec.kafka.config[{key}]" for key in ("ssl.client.auth", "sasl.enabled.mechanisms")]
+    spec["listeners"] = [{"name": "plain", "port": 9092, "type": "internal", "tls": False}]
+    assert convert(documents).resource["spec"]["config"]["common"] == spec["config"]
+
+
 def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, dict):
         return [each for key, inner in value.items() for each in leaves(inner, f"{path}.{key}")]

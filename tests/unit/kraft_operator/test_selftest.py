@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kraft_operator import selftest
-from kraft_operator.kube import LEASE, Kind, NotFound, Object
+from kraft_operator.kube import CLUSTER, LEASE, Kind, NotFound, Object
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +23,8 @@ class Api:
     ) -> None:
         self.denied, self.age, self.definitions = denied, age, definitions
         self.asked: list[dict[str, str]] = []
+        self.clusters: tuple[Object, ...] = ()
+        self.gateway_api = False
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
         if name.partition(".")[0] not in self.definitions:
@@ -40,7 +42,15 @@ class Api:
         self.asked.append(asked)
         return {"status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.denied}}
 
+    def list(self, kind: Kind, namespace: str | None) -> tuple[Object, ...]:
+        assert kind is CLUSTER
+        return tuple(each for each in self.clusters if namespace in (None, each["metadata"]["namespace"]))
+
     def discover(self, api: str) -> tuple[Object, ...]:
+        if "gateway" in api:
+            if not self.gateway_api:
+                raise NotFound(404, api)
+            return ({"name": "tlsroutes", "kind": "TLSRoute"},)
         if not self.definitions:
             raise NotFound(404, api)
         return tuple({"name": each} for each in (*self.definitions, "kraftclusters/status"))
@@ -77,6 +87,24 @@ def test_a_lease_that_nobody_renews_and_a_definition_that_is_missing_are_named()
     found = run(Api(age=120, definitions=("kraftclusters", "kraftusers")))
     assert "kraftoperations.kraft.quorate.dev" in found[0]
     assert found[1].endswith("no operator acts")
+
+
+def test_rights_on_routes_are_missed_where_a_cluster_asks_for_some_and_nowhere_else() -> None:
+    def listening(namespace: str, exposure: str) -> Object:
+        return {"metadata": {"namespace": namespace}, "spec": {"endpoints": {"broker": [{}, {"exposure": exposure}]}}}
+
+    api = Api(denied=("watch tlsroutes", "delete tlsroutes"))
+    api.clusters = (listening("inside", "NodePort"),)
+    assert run(api, ("inside", "edge")) == []
+    assert not [each for each in api.asked if each["resource"] == "tlsroutes"]
+    api.clusters += (listening("edge", "Gateway"),)
+    served, allowed = run(api, ("inside", "edge"))
+    assert "install the definition of TLSRoute" in served
+    assert "gatewayRoutes: Enabled" in allowed
+    assert allowed.endswith("it may not watch, delete them in namespace edge")
+    assert {each["namespace"] for each in api.asked if each["resource"] == "tlsroutes"} == {"edge"}
+    api.gateway_api, api.denied = True, ()
+    assert run(api, ("inside", "edge")) == []
 
 
 def test_an_installation_with_rights_in_namespaces_only_asks_for_none_beyond_them() -> None:
