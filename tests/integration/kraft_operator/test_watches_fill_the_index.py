@@ -58,9 +58,7 @@ async def test_what_kopf_brings_is_in_the_index_and_no_list_is_asked_for_again()
 
         kopf.on.login(id="test", registry=registry)(login)
         stop = asyncio.Event()
-        watching = kopf.operator(
-            standalone=True, clusterwide=True, memo=memo, registry=registry, stop_flag=stop
-        )
+        watching = kopf.operator(standalone=True, clusterwide=True, memo=memo, registry=registry, stop_flag=stop)
         running = asyncio.create_task(watching)
         try:
             await until(lambda: all(found(kind) for kind in WATCHED))
