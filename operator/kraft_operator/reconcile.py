@@ -148,11 +148,10 @@ class Reconciler:
 
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
-        before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
-        memory.routes.told = self.index.route_changes(key)
+        policy, memory.routes.told = partial(self._reclaim_policy, memory), self.index.route_changes(key)
         sight = observe(
-            cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected, now=self.clock(),
-            secrets=memory.secrets, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,
+            cluster, reader, self.kube, self.probe, memory.secrets, self.clock(), memory.before(self.clock()),
+            suspected=memory.suspected, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
