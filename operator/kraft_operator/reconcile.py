@@ -150,7 +150,7 @@ class Reconciler:
         memory = self._memory(key, cluster)
         policy, memory.routes.told = partial(self._reclaim_policy, memory), self.index.route_changes(key)
         sight = observe(
-            cluster, reader, self.kube, self.probe, memory.secrets, self.clock(), memory.before(self.clock()),
+            cluster, reader, self.kube, self.probe, memory.secrets, self.clock(), before=memory.before(self.clock()),
             suspected=memory.suspected, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
