@@ -44,6 +44,13 @@ class Admission:
         asking = self._asking(connection, image, ApiKey.CONSUMER_GROUP_HEARTBEAT)
         return asking.could(Operation.DESCRIBE, Resource.TOPIC, topic)
 
+    def may_create(self, connection: ConnectionInfo, topics: list[str], image: MetadataImage) -> list[str]:
+        """All, or those that are allowed one by one."""
+        asking = self._asking(connection, image, ApiKey.STREAMS_GROUP_HEARTBEAT)
+        if asking.could(Operation.CREATE, Resource.CLUSTER):
+            return topics
+        return [name for name in topics if asking.may(Operation.CREATE, Resource.TOPIC, name)]
+
     def may_read(self, connection: ConnectionInfo, topic: str, image: MetadataImage) -> bool:
         """Asked for each topic of a share session."""
         return self._asking(connection, image, ApiKey.SHARE_FETCH).may(Operation.READ, Resource.TOPIC, topic)

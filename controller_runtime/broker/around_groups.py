@@ -24,6 +24,8 @@ class Outside:
     """Of the newest image: where it ends."""
     may_describe: Callable[[ConnectionInfo, str], bool]
     """Whether who speaks there may know of a topic."""
+    may_create: Callable[[ConnectionInfo, list[str]], list[str]]
+    """Of these topics those that who speaks there may make."""
     peers: Peers
     """Brokers, this one among them, as share coordinators."""
     further_topics: Mapping[str, CreatableTopic]

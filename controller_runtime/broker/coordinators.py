@@ -63,6 +63,8 @@ class Around:
     """Of the newest image: where it ends."""
     may_describe: Callable[[ConnectionInfo, str], bool]
     """Whether who speaks there may know of a topic."""
+    may_create: Callable[[ConnectionInfo, list[str]], list[str]]
+    """Of these topics those that he may make."""
     may_read: Callable[[ConnectionInfo, str], bool]
     """Whether he may read it."""
 
@@ -102,6 +104,7 @@ class Coordinators:
             around.faults,
             version=around.version,
             may_describe=around.may_describe,
+            may_create=around.may_create,
             peers=Peers(around.node_id, around.calls, around.listener, lambda: around.partitions.image),
             further_topics={each.name: each for each in topics},
         )

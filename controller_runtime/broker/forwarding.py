@@ -49,7 +49,7 @@ REQUEST_TIMEOUT_S: Final = 60.0
 """Between a request and the last attempt to have it decided, whatever comes in between (Kafka's `retryTimeoutMs`)."""
 _RETRY_S: Final = 0.1
 _CALL_TIMEOUT_MS: Final = 30_000
-_CREATE_TOPICS_VERSION: Final = 7
+CREATE_TOPICS_VERSION: Final = 7
 _PRINCIPAL_VERSION: Final = 0
 _MAX_WAITING: Final = 10_000
 
@@ -84,9 +84,12 @@ class Forwarder:
             return
         self._creating.update(new)
         topics = tuple(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in new)
-        body = CreateTopicsRequest(topics=topics)
-        frame = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
-        self._wait(TopicsToBeMade(new, self._creating), _envelope(frame, client), now)
+        self.create_for(TopicsToBeMade(new, self._creating), CreateTopicsRequest(topics=topics), client, now)
+
+    def create_for(self, errand: Errand, body: CreateTopicsRequest, client: ConnectionInfo, now: Instant) -> None:
+        """In the name of a client."""
+        frame = encode_request(body, CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
+        self._wait(errand, _envelope(frame, client), now)
 
     def create_internal_topic(self, topic: CreatableTopic, now: Instant) -> None:
         """One that this broker needs for its clients, as it wants it: in its own name, so in no envelope."""

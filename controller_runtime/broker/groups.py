@@ -7,7 +7,7 @@ appended as a producer's batch is, and told when the high watermark has passed i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from controller_runtime.broker.sequences import Verification
 from controller_runtime.broker.share_state import share_groups
 from controller_runtime.broker.share_state.end_offsets import EndOffsets
 from controller_runtime.broker.share_state.persister import SharePersister, Way
+from controller_runtime.broker.streams_topics import StreamsTopics
 from controller_runtime.coordinator import (
     admin_requests,
     consumer_describing,
@@ -35,6 +36,8 @@ from controller_runtime.coordinator import (
     share_describing,
     share_offsets,
     share_requests,
+    streams_describing,
+    streams_requests,
     transactional_offsets,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator
@@ -50,6 +53,7 @@ from controller_runtime.parts.events import CallId, ConnectionInfo, RequestRecei
 from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from controller_runtime.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from controller_runtime.protocol.messages.write_txn_markers_request import WritableTxnMarker
@@ -82,6 +86,7 @@ class Groups(CoordinatorLog[GroupPartition]):
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
         self._persister = SharePersister(outside.peers, lambda: partitions.image, self._make_share_topic, _WAY)
         self._ends = EndOffsets(outside.peers, partitions)
+        self._streams_topics = StreamsTopics(outside.forwarder, outside.may_create)
         self._topics_seen = MetadataImage.empty().topics
         self._check_at = Instant(now + settings.retention_check_interval_ms / 1000)
 
@@ -93,6 +98,11 @@ class Groups(CoordinatorLog[GroupPartition]):
 
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self._outside.may_describe(connection, topic)
+
+    def make_topics(
+        self, connection: ConnectionInfo, topics: Mapping[str, CreatableTopic], kept_ms: int, now: Instant
+    ) -> str:
+        return self._streams_topics.make(connection, topics, kept_ms, now)
 
     # Transactions.
 
@@ -134,6 +144,7 @@ class Groups(CoordinatorLog[GroupPartition]):
             ApiKey.LEAVE_GROUP: membership_requests.leave_group,
             ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_requests.beat,
             ApiKey.SHARE_GROUP_HEARTBEAT: share_requests.beat,
+            ApiKey.STREAMS_GROUP_HEARTBEAT: streams_requests.beat,
             ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_offsets.alter_offsets,
             ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete_offsets,
         }
@@ -147,6 +158,7 @@ class Groups(CoordinatorLog[GroupPartition]):
             ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_describing.describe_consumer_groups,
             ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: partial(share_groups.describe_offsets, self._persister, self._ends),
             ApiKey.SHARE_GROUP_DESCRIBE: share_describing.describe_share_groups,
+            ApiKey.STREAMS_GROUP_DESCRIBE: streams_describing.describe_streams_groups,
         }
         return {
             ApiKey.FIND_COORDINATOR: partial(self._find, view),

@@ -16,6 +16,7 @@ from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
 from controller_runtime.broker import rights_to_share_groups as share_groups
 from controller_runtime.broker import rights_to_shared_records as shared_records
+from controller_runtime.broker import rights_to_streams_groups as streams_groups
 from controller_runtime.broker import rights_to_transactions as transactions
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
 from controller_runtime.broker.topic_partitions import fault_of as fault_of_page
@@ -233,6 +234,8 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_groups.alter,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_groups.delete,
     ApiKey.SHARE_GROUP_DESCRIBE: consumer_groups.describe,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: streams_groups.heartbeat,
+    ApiKey.STREAMS_GROUP_DESCRIBE: streams_groups.describe,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     ApiKey.SHARE_FETCH: shared_records.members_request,
     ApiKey.SHARE_ACKNOWLEDGE: shared_records.members_request,

@@ -127,11 +127,15 @@ class BrokerService:
             new_uuid=new_uuid,
             version=lambda: self._image_end,
             may_describe=self._may_describe,
+            may_create=self._may_create,
             may_read=self._may_read,
         )
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_describe(connection, topic, self._image)
+
+    def _may_create(self, connection: ConnectionInfo, topics: list[str]) -> list[str]:
+        return topics if self.admission is None else self.admission.may_create(connection, topics, self._image)
 
     def _may_read(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_read(connection, topic, self._image)

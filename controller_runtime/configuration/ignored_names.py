@@ -73,6 +73,13 @@ group.consumer.max.session.timeout.ms int 60000
 group.consumer.min.assignment.interval.ms int 0
 group.consumer.min.heartbeat.interval.ms int 5000
 group.consumer.min.session.timeout.ms int 45000
+group.streams.max.assignment.interval.ms int 15000
+group.streams.max.heartbeat.interval.ms int 15000
+group.streams.max.session.timeout.ms int 60000
+group.streams.max.standby.replicas int 2
+group.streams.min.assignment.interval.ms int 0
+group.streams.min.heartbeat.interval.ms int 5000
+group.streams.min.session.timeout.ms int 45000
 # one event loop coordinates all groups
 group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
@@ -96,20 +103,6 @@ group.share.min.partition.max.record.locks int 100
 group.share.min.record.lock.duration.ms int 15000
 group.share.min.session.timeout.ms int 45000
 share.fetch.purgatory.purge.interval.requests int 1000
-# streams groups are not served yet
-group.streams.assignment.interval.ms int 1000
-group.streams.heartbeat.interval.ms int 5000
-group.streams.initial.rebalance.delay.ms int 3000
-group.streams.max.assignment.interval.ms int 15000
-group.streams.max.heartbeat.interval.ms int 15000
-group.streams.max.session.timeout.ms int 60000
-group.streams.max.size int 2147483647
-group.streams.max.standby.replicas int 2
-group.streams.min.assignment.interval.ms int 0
-group.streams.min.heartbeat.interval.ms int 5000
-group.streams.min.session.timeout.ms int 45000
-group.streams.num.standby.replicas int 0
-group.streams.session.timeout.ms int 45000
 # metrics are read at the HTTP port only
 kafka.metrics.polling.interval.secs int 10
 kafka.metrics.reporters list

@@ -97,6 +97,12 @@ group.share.max.size int 200
 group.share.partition.max.record.locks int 2000
 group.share.record.lock.duration.ms int 30000
 group.share.session.timeout.ms int 45000
+group.streams.assignment.interval.ms int 1000
+group.streams.heartbeat.interval.ms int 5000
+group.streams.initial.rebalance.delay.ms int 3000
+group.streams.max.size int 2147483647
+group.streams.num.standby.replicas int 0
+group.streams.session.timeout.ms int 45000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null
 leader.imbalance.check.interval.seconds long 300
@@ -366,6 +372,7 @@ ONLY_AT_START: Final = {
     "connections.max.reauth.ms": "how long sessions last is taken from the file, at start",
     "group.consumer.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
     "group.share.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
+    "group.streams.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
     "allow.everyone.if.no.acl.found": "the authorizer is configured by the file, at start",
     "listener.security.protocol.map": "listeners open at start, as the file says",
     "listeners": "listeners open at start, as the file says",

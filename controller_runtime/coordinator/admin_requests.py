@@ -14,6 +14,8 @@ from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.log_waits import Gathering, PartStored
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetPlace, OffsetRecord
 from controller_runtime.coordinator.share import records as of_shares
+from controller_runtime.coordinator.streams import records as of_streams
+from controller_runtime.coordinator.streams.group import FILTERS
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -34,6 +36,7 @@ from controller_runtime.protocol.messages.list_groups_response import ListedGrou
 DEAD: Final = "Dead"
 CLASSIC: Final = "classic"
 SHARE: Final = "share"
+STREAMS: Final = "streams"
 _FIRST_DESCRIBE_WITH_ERRORS: Final = 6
 """Before it a group that is not there is only dead."""
 Answering = InPieces[Respond, list[Respond]]
@@ -79,6 +82,13 @@ def list_groups(
                         group_id=shared.group_id, protocol_type=SHARE, group_state=shared.state, group_type=SHARE
                     )
                 )
+        for streams in list(partition.streams.by_id.values()):
+            yield None
+            state = streams.state
+            if (not states or FILTERS.get(state, state.lower()) in states) and (not types or STREAMS in types):
+                listed.append(
+                    ListedGroup(group_id=streams.group_id, protocol_type=STREAMS, group_state=state, group_type=STREAMS)
+                )
     return [Respond(event.request_id, ListGroupsResponse(groups=tuple(listed)))]
 
 
@@ -102,7 +112,7 @@ def _described(groups: GroupCoordinator, group_id: str, version: int, request: D
     if group is None:
         if version < _FIRST_DESCRIBE_WITH_ERRORS:
             return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=bits)
-        is_other = group_id in found.consumers or group_id in found.shares.by_id
+        is_other = any(group_id in each for each in (found.consumers, found.shares.by_id, found.streams.by_id))
         words = f"Group {group_id} is not a classic group." if is_other else f"Group {group_id} not found."
         return DescribedGroup(
             group_id=group_id,
@@ -167,6 +177,9 @@ def _judge_deletion(partition: GroupPartition, group_id: str) -> ErrorCode:
     shared = partition.shares.by_id.get(group_id)
     if shared is not None:
         return ErrorCode.NON_EMPTY_GROUP if shared.members else ErrorCode.NONE
+    streams = partition.streams.by_id.get(group_id)
+    if streams is not None:
+        return ErrorCode.NON_EMPTY_GROUP if streams.members else ErrorCode.NONE
     group = partition.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -182,6 +195,8 @@ def tombstones(partition: GroupPartition, group_id: str) -> list[GroupLogRecord]
         return [*(OffsetRecord(place, None) for place in places), *itself]
     if group_id in partition.shares.by_id:
         return list(of_shares.group_gone(group_id))
+    if group_id in partition.streams.by_id:
+        return [*(OffsetRecord(place, None) for place in places), *of_streams.group_gone(group_id)]
     return [*(OffsetRecord(place, None) for place in places), GroupRecord(group_id, None)]
 
 

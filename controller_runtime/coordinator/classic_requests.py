@@ -311,8 +311,8 @@ def on_timer(group: ClassicGroup, timer: Timer, now: Instant, wall: WallClock) -
             late = [each for each in group.members.by_id if each in group.unsynced]
             out = [effect for member_id in late for effect in group.dismiss(member_id)]
             return out + prepare(group, now, wall) if late else out
-        case TimerKind.REBALANCE:
-            return []  # It was of the group before, whose members were of the consumer protocol.
+        case TimerKind.REBALANCE | TimerKind.FIRST_REBALANCE:
+            return []  # It was of the group before, which was of another protocol.
         case _ as unknown:
             assert_never(unknown)
 

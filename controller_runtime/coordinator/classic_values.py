@@ -24,6 +24,8 @@ class TimerKind(StrEnum):
     SYNC = "sync"
     REBALANCE = "rebalance"
     """Of a member of the consumer protocol."""
+    FIRST_REBALANCE = "first rebalance"
+    """Of a streams group that waits for more members."""
 
 
 class Timer(NamedTuple):

@@ -57,7 +57,7 @@ def _described(
         return DescribedGroup(group_id=group_id, error_code=found)
     group = found.consumers.get(group_id)
     if group is None:
-        is_there = group_id in found.groups or group_id in found.shares.by_id
+        is_there = any(group_id in each for each in (found.groups, found.shares.by_id, found.streams.by_id))
         words = f"Group {group_id} is not a consumer group." if is_there else f"Group {group_id} not found."
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=words)
     state, assignor = group.state, preferred_assignor(group.members.values(), groups.settings.consumer.assignors[0])

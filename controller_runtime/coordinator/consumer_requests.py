@@ -88,7 +88,7 @@ def _group_of(
     group, other = partition.consumers.get(group_id), partition.groups.get(group_id)
     if group is not None:
         return group, [], None
-    if group_id in partition.shares.by_id:
+    if group_id in partition.shares.by_id or group_id in partition.streams.by_id:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, _unlike(group_id))
     if request.member_epoch != JOINING:
         words = _unlike(group_id) if other else f"Consumer group {group_id} not found."
@@ -115,7 +115,7 @@ def _leave(
     group_id = request.group_id
     group = partition.consumers.get(group_id)
     if group is None:
-        is_there = group_id in partition.groups or group_id in partition.shares.by_id
+        is_there = any(group_id in each for each in (partition.groups, partition.shares.by_id, partition.streams.by_id))
         words = _unlike(group_id) if is_there else f"Group {group_id} not found."
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, words)
     member = departures.leaver(group, request)

@@ -14,30 +14,21 @@ from controller_runtime.coordinator.classic_values import Timer
 from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.java_texts import INT, java_hash
 from controller_runtime.coordinator.ports import TOPIC, OffsetsTopic
 from controller_runtime.coordinator.timers import Timers
 from controller_runtime.identifiers import Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.protocol.errors import ErrorCode
 
-_INT: Final = 1 << 32
 _MOST_TIMERS: Final = 250
 """That one step answers: a few milliseconds of work."""
-
-
-def java_hash(text: str) -> int:
-    """Java's String.hashCode, as a signed 32-bit number."""
-    found = 0
-    data = text.encode("utf-16-be", "surrogatepass")
-    for place in range(0, len(data), 2):
-        found = (31 * found + (data[place] << 8 | data[place + 1])) % _INT
-    return found - _INT if found >= _INT >> 1 else found
 
 
 def partition_for(group_id: str, partition_count: int) -> int:
     """By the absolute value of the hash, as Java's coordinators; the one number that has none counts as 0."""
     number = java_hash(group_id)
-    return 0 if number == -_INT // 2 else abs(number) % partition_count
+    return 0 if number == -INT // 2 else abs(number) % partition_count
 
 
 class GroupCoordinator:
@@ -72,6 +63,7 @@ class GroupCoordinator:
         """These were made, deleted or changed: groups that read them look at them with the next heartbeat."""
         for partition in self.partitions.values():
             partition.shares.see_topics(names)
+            partition.streams.see_topics(names)
             for group in partition.consumers.values():
                 group.is_stale = group.is_stale or any(map(group.reads, names))
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, assert_never
 
 from controller_runtime.coordinator import classic_requests as classic
+from controller_runtime.coordinator import overdue
 from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_rebalance import prepare
 from controller_runtime.coordinator.classic_values import GroupEffect, Store, Timer, TimerKind
@@ -21,7 +22,6 @@ from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.consumer.members import ConsumerMember
 from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
 from controller_runtime.coordinator.consumer.record_shapes import EpochKey
-from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.log_waits import (
@@ -35,12 +35,21 @@ from controller_runtime.coordinator.log_waits import (
     told_of,
 )
 from controller_runtime.coordinator.member_exits import gone
-from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetRecord, batch_of
+from controller_runtime.coordinator.offsets_records import (
+    GroupLogRecord,
+    GroupRecord,
+    OffsetRecord,
+    OtherRecord,
+    batch_of,
+)
+from controller_runtime.coordinator.overdue import GroupChange
 from controller_runtime.coordinator.ports import OffsetsTopic
-from controller_runtime.coordinator.share import heartbeats as sharing
 from controller_runtime.coordinator.share.group import ShareGroups
 from controller_runtime.coordinator.share.records import ShareGroupRecord
 from controller_runtime.coordinator.share.values import AnswerLater, ShareChange, ShareWorld, StatesWanted
+from controller_runtime.coordinator.streams.group import StreamsGroups
+from controller_runtime.coordinator.streams.records import StreamsRecord
+from controller_runtime.coordinator.streams.values import StreamsChange, StreamsWorld
 from controller_runtime.coordinator.timers import Timers
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
@@ -70,6 +79,8 @@ class GroupPartition:
     """Of the consumer protocol: a group is here or there."""
     shares: ShareGroups = field(default_factory=ShareGroups)
     """Of the share protocol."""
+    streams: StreamsGroups = field(default_factory=StreamsGroups)
+    """Of Kafka Streams."""
     offsets: CommittedOffsets = field(default_factory=CommittedOffsets)
     end_offset: int = 0
     """Of what was written here."""
@@ -81,7 +92,7 @@ class GroupPartition:
     fault: str = ""
     """Why its records cannot be read; it serves nothing then."""
     works: list[InPieces[Respond, None]] = field(default_factory=list)
-    """What takes long, to be done in pieces."""
+    """What takes long."""
     gathered: list[Gathering] = field(default_factory=list)
     """Whose last part is there."""
     wanted: list[StatesWanted | StatesGone] = field(default_factory=list)
@@ -94,10 +105,8 @@ class GroupPartition:
         """While it is loaded."""
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record, at)
-        elif isinstance(record, ConsumerRecord):
-            self._replay_consumer(record)
-        elif isinstance(record, ShareGroupRecord):
-            self.shares.replay(record)
+        elif not isinstance(record, GroupRecord):
+            self._replay_other(record)
         elif record.value is None:
             self.groups.pop(record.group_id, None)
         else:
@@ -107,7 +116,7 @@ class GroupPartition:
     def begin(self, now: Instant, wall: WallClock) -> Responds:
         """Everything is replayed: groups live from now on."""
         for group_id in self.offsets.groups():
-            if group_id not in self.consumers:
+            if group_id not in self.consumers and group_id not in self.streams.by_id:
                 self.group_of(group_id)
         self.is_loaded = True
         out: Responds = []
@@ -115,20 +124,24 @@ class GroupPartition:
             out += self.perform(group, classic.begin(group, now, wall), now, wall)
         for consumers in self.consumers.values():
             self._set_clocks(departures.begun(consumers, self.world(wall)), now)
-        for shared in self.shares.by_id.values():
-            self._set_clocks(sharing.begun(shared, self.share_world(wall)), now)
+        worlds = self.share_world(wall), self.streams_world("", wall)
+        for change in overdue.begun(self.shares, self.streams, *worlds):
+            self._set_clocks(change, now)
         return out
 
-    def _replay_consumer(self, record: ConsumerRecord) -> None:
-        """A tombstone makes no group."""
-        group = self.consumers.get(record.group_id)
-        if group is None:
-            if record.value is None:
-                return
-            group = self.consumers[record.group_id] = ConsumerGroup(record.group_id)
-        if record.value is None and isinstance(record.key, EpochKey):
+    def _replay_other(self, record: OtherRecord, wall: WallClock = WallClock(0)) -> None:
+        """Of a group of another protocol than the classic one. A tombstone makes no group."""
+        if isinstance(record, ShareGroupRecord):
+            self.shares.replay(record, wall)
+        elif isinstance(record, StreamsRecord):
+            self.streams.replay(record)
+        elif (group := self.consumers.get(record.group_id)) is None and record.value is None:
+            pass
+        elif record.value is None and isinstance(record.key, EpochKey):
             del self.consumers[record.group_id]
         else:
+            if group is None:
+                group = self.consumers[record.group_id] = ConsumerGroup(record.group_id)
             group.replay(record)
 
     def world(self, wall: WallClock) -> World:
@@ -145,6 +158,10 @@ class GroupPartition:
     def share_world(self, wall: WallClock) -> ShareWorld:
         return ShareWorld(self.topic.image, self.settings.share, self.hashes, wall)
 
+    def streams_world(self, group_id: str, wall: WallClock) -> StreamsWorld:
+        is_delayed = Timer(TimerKind.FIRST_REBALANCE, group_id) in self.timers
+        return StreamsWorld(self.topic.image, self.settings.streams, self.hashes, wall, is_delayed)
+
     def group_of(self, group_id: str) -> ClassicGroup:
         """It is made if it is not there: a simple group, until somebody joins."""
         group = self.groups.get(group_id)
@@ -157,6 +174,7 @@ class GroupPartition:
 
     def forget(self, group_id: str) -> None:
         """It is deleted."""
+        self.timers.cancel(Timer(TimerKind.FIRST_REBALANCE, group_id))
         group = self.groups.pop(group_id, None)
         if group is not None:
             group.stop_timers()
@@ -195,40 +213,29 @@ class GroupPartition:
         for place, record in enumerate(records):
             if isinstance(record, OffsetRecord):
                 self.offsets.replay(record, first + place, end_offset=found)
-            elif isinstance(record, ConsumerRecord):
-                self._replay_consumer(record)
-            elif isinstance(record, ShareGroupRecord):
-                self.shares.replay(record, wall)
+            elif not isinstance(record, GroupRecord):
+                self._replay_other(record, wall)
         return ErrorCode.NONE
 
-    def act(self, change: Change, now: Instant, wall: WallClock, before: Sequence[GroupRecord] = ()) -> ErrorCode:
-        """What was decided for a group of the consumer protocol, or why the log does not take it; then nothing has
-        changed. `before`: what is written of the group of the classic protocol that it was.
-        """
+    def act(self, change: GroupChange, now: Instant, wall: WallClock, before: Sequence[GroupRecord] = ()) -> ErrorCode:
+        """What was decided, or why the log does not take it. `before`: of the classic group that it was."""
         records: list[GroupLogRecord] = [*before, *change.records]
         error = self.append(records, wall) if records else ErrorCode.NONE
         if error:
             return error
         if before:
             self.forget(change.group_id)
-        group = self.consumers.get(change.group_id)
-        if group is not None and change.has_seen_topics:
-            group.is_stale = False
         self._set_clocks(change, now)
-        if group is not None and change.wants_target:
+        if isinstance(change, StreamsChange):
+            change.noted()
+            return ErrorCode.NONE
+        group = self.consumers.get(change.group_id)
+        seen = group or self.shares.by_id.get(change.group_id)
+        if seen is not None and change.has_seen_topics:
+            seen.is_stale = False
+        if group is not None and isinstance(change, Change) and change.wants_target:
             group.is_assigning = True
             self.works.append(self._retarget(group, now, wall))
-        return ErrorCode.NONE
-
-    def act_shared(self, change: ShareChange, now: Instant, wall: WallClock) -> ErrorCode:
-        """What was decided for a share group, or why the log does not take it; then nothing has changed."""
-        error = self.append(change.records, wall) if change.records else ErrorCode.NONE
-        if error:
-            return error
-        group = self.shares.by_id.get(change.group_id)
-        if group is not None and change.has_seen_topics:
-            group.is_stale = False
-        self._set_clocks(change, now)
         return ErrorCode.NONE
 
     def _retarget(self, group: ConsumerGroup, now: Instant, wall: WallClock) -> InPieces[Respond, None]:
@@ -263,7 +270,7 @@ class GroupPartition:
         written = GroupRecord(group.group_id, becomes.written(becomes.assignments()))
         return self.become_classic(becomes, [*change.records, written], now, wall, rebalances=True)
 
-    def _set_clocks(self, change: Change | ShareChange, now: Instant) -> None:
+    def _set_clocks(self, change: GroupChange, now: Instant) -> None:
         for clock in change.clocks:
             timer = Timer(TimerKind(clock.kind), change.group_id, clock.member_id)
             if clock.delay_ms is None:
@@ -355,23 +362,26 @@ class GroupPartition:
         group = self.groups.get(timer.group_id)
         if group is not None:
             return self.perform(group, classic.on_timer(group, timer, now, wall), now, wall)
-        if timer.group_id in self.shares.by_id:
-            return self._on_late_sharer(timer, now, wall)
         consumers = self.consumers.get(timer.group_id)
-        late = None if consumers is None else departures.is_late(consumers, timer.member_id, timer.kind)
-        if consumers is not None and late is not None:
+        if consumers is None:
+            change = self._overdue(timer, wall)
+            is_written = change is None or not self.act(change, now, wall)
+        elif (late := departures.is_late(consumers, timer.member_id, timer.kind)) is not None:
             found = self.exit(consumers, [late], now, wall)
             if not isinstance(found, ErrorCode):
                 return found
+            is_written = False
+        else:
+            is_written = True
+        if not is_written:
             self.timers.schedule(timer, Instant(now + _AGAIN_S))  # Once more, when the log takes it.
         return []
 
-    def _on_late_sharer(self, timer: Timer, now: Instant, wall: WallClock) -> Responds:
-        group = self.shares.by_id[timer.group_id]
-        late = group.members.get(timer.member_id)
-        if late is not None and self.act_shared(sharing.gone(group, late, self.share_world(wall)), now, wall):
-            self.timers.schedule(timer, Instant(now + _AGAIN_S))  # Once more, when the log takes it.
-        return []
+    def _overdue(self, timer: Timer, wall: WallClock) -> ShareChange | StreamsChange | None:
+        if (shared := self.shares.by_id.get(timer.group_id)) is not None:
+            return overdue.of_sharers(shared, timer, self.share_world(wall))
+        streams, world = self.streams.by_id.get(timer.group_id), self.streams_world(timer.group_id, wall)
+        return None if streams is None else overdue.of_streams(streams, timer, world)
 
     def resign(self, now: Instant, wall: WallClock) -> Responds:
         """Another broker leads the partition, or none: whoever waits looks for the coordinator."""
@@ -384,6 +394,6 @@ class GroupPartition:
             out += [each for each in group.dismiss_all(ErrorCode.NOT_COORDINATOR) if isinstance(each, Respond)]
         for consumers in self.consumers.values():
             self._set_clocks(departures.stopped(consumers), now)
-        for shared in self.shares.by_id.values():
-            self._set_clocks(sharing.stopped(shared), now)
+        for change in overdue.stopped(self.shares, self.streams):
+            self._set_clocks(change, now)
         return out

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from controller_runtime.coordinator.consumer.settings import ConsumerSettings
 from controller_runtime.coordinator.share.settings import ShareGroupSettings
+from controller_runtime.coordinator.streams.settings import StreamsSettings
 from controller_runtime.metadata.config_values import ConfigType, integer
 from controller_runtime.values import dataclass, field
 
@@ -27,6 +28,7 @@ class GroupSettings:
     load_buffer_bytes: int = 5_242_880
     consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
     share: ShareGroupSettings = field(default_factory=ShareGroupSettings)
+    streams: StreamsSettings = field(default_factory=StreamsSettings)
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> GroupSettings:
@@ -55,4 +57,5 @@ class GroupSettings:
             load_buffer_bytes=number("offsets.load.buffer.size", default.load_buffer_bytes),
             consumer=ConsumerSettings.of(configs),
             share=ShareGroupSettings.of(configs),
+            streams=StreamsSettings.of(configs),
         )

@@ -15,6 +15,7 @@ from controller_runtime.coordinator.group_answers import heartbeat, join_refused
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import GroupRecord
+from controller_runtime.coordinator.streams import records as of_streams
 from controller_runtime.identifiers import Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestId, RequestReceived
@@ -48,13 +49,17 @@ def join_group(
     if consumers is not None and consumers.members:
         joining = replace(_joining(event, request, asked, uuid := groups.new_uuid()), new_member_id=str(uuid))
         return _join_consumers(found, consumers, event.request_id, request, joining, now=now, wall=wall)
-    if request.group_id in found.shares.by_id:
+    streams = found.streams.by_id.get(request.group_id)
+    if request.group_id in found.shares.by_id or (streams is not None and streams.members):
         return [join_refused(asked, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")]
     is_new = request.group_id not in found.groups
     if is_new and request.member_id:
         return [join_refused(asked, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)]
     if consumers is not None:
         found.write(records.group_gone(request.group_id, [], list(consumers.resolved)), None, now, wall)
+    if streams is not None:
+        found.write(of_streams.group_gone(request.group_id), None, now, wall)
+        found.forget(request.group_id)
     joining = _joining(event, request, asked, groups.new_uuid())
     group = found.group_of(request.group_id)
     out = found.perform(group, classic.join(group, joining, now, wall), now, wall)

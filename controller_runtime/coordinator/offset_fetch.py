@@ -12,6 +12,7 @@ from typing import Final
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace
+from controller_runtime.coordinator.streams.offsets import judge_fetch
 from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -75,7 +76,12 @@ def fetch_offsets(
 def _judge(groups: GroupCoordinator, group: OffsetFetchRequestGroup, version: int) -> ErrorCode:
     """Members of the consumer protocol say who they are, and their epoch."""
     found = groups.find(group.group_id)
-    consumers = None if isinstance(found, ErrorCode) else found.consumers.get(group.group_id)
+    if isinstance(found, ErrorCode):
+        return ErrorCode.NONE
+    streams = found.streams.by_id.get(group.group_id)
+    if version >= _FIRST_VERSION_WITH_MEMBERS and streams is not None:
+        return judge_fetch(streams, group.member_id, group.member_epoch)
+    consumers = found.consumers.get(group.group_id)
     is_nobody = group.member_id is None and group.member_epoch < 0
     if version < _FIRST_VERSION_WITH_MEMBERS or consumers is None or is_nobody:
         return ErrorCode.NONE

@@ -18,6 +18,8 @@ from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace, OffsetRecord
+from controller_runtime.coordinator.streams.group import StreamsGroup
+from controller_runtime.coordinator.streams.offsets import Committer, judge_commit
 from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.parts.effects import Respond
@@ -110,14 +112,18 @@ def _commit_some(
         return found
     if request.group_id in found.shares.by_id:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    consumers = found.consumers.get(request.group_id)
-    if consumers is None:
+    consumers, streams = found.consumers.get(request.group_id), found.streams.by_id.get(request.group_id)
+    if streams is not None:
+        epoch = request.generation_id_or_member_epoch
+        who = Committer(request.member_id, request.group_instance_id, epoch, version)
+        error = judge_commit(streams, who, [(each.place.topic, each.place.partition) for each in records])
+    elif consumers is None:
         error = _judge_group(found, request, version)
     else:
         error = _judge_member(consumers, request, version, records)
     if error:
         return error
-    if consumers is None:
+    if consumers is None and streams is None:
         classic.has_committed(found.group_of(request.group_id), request.member_id, now)
     error = found.append(records, wall) if records else ErrorCode.NONE
     return told_of(error) if error else found
@@ -212,7 +218,8 @@ def delete_offsets(
     found = groups.find(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if isinstance(found, ErrorCode):
         return [Respond(event.request_id, refusal(request, found))]
-    group = found.consumers.get(request.group_id) or found.groups.get(request.group_id)
+    group_id = request.group_id
+    group = found.consumers.get(group_id) or found.streams.by_id.get(group_id) or found.groups.get(group_id)
     error = _judge_deletion(group)
     if error or group is None:
         return [Respond(event.request_id, refusal(request, error))]
@@ -250,18 +257,18 @@ def delete_offsets(
     return found.wait(Answer(event.request_id, request, answer), now)
 
 
-def _judge_deletion(group: ClassicGroup | ConsumerGroup | None) -> ErrorCode:
+def _judge_deletion(group: ClassicGroup | ConsumerGroup | StreamsGroup | None) -> ErrorCode:
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if isinstance(group, ConsumerGroup):
+    if not isinstance(group, ClassicGroup):
         return ErrorCode.NONE
     is_other = group.state is not State.EMPTY and group.protocol_type != CONSUMER
     return ErrorCode.NON_EMPTY_GROUP if is_other else ErrorCode.NONE
 
 
-def is_subscribed(group: ClassicGroup | ConsumerGroup, topic: str) -> bool:
+def is_subscribed(group: ClassicGroup | ConsumerGroup | StreamsGroup, topic: str) -> bool:
     """Of consumers whose words cannot be read nobody knows what they want."""
-    if isinstance(group, ConsumerGroup):
+    if not isinstance(group, ClassicGroup):
         return group.reads(topic)
     return topic in group.subscribed if group.subscribed is not None else True
 

@@ -2,7 +2,7 @@
 
 A key is an int16 type and fields, a value an int16 version and fields; no value is a tombstone. Offsets are written at
 version 4, groups of the classic protocol at version 3; records of groups of the consumer protocol are in
-`consumer.records`, of share groups in `share.records`. Records of other kinds of groups, and types that nobody knows,
+`consumer.records`, of share groups in `share.records`, of streams groups in `streams.records`. Types that nobody knows
 are passed over: `read` gives None for them. `BadGroupRecord` says what is wrong with those that are damaged.
 """
 
@@ -16,6 +16,8 @@ from controller_runtime.coordinator.consumer import records as of_consumers
 from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.coordinator.share import records as of_shares
 from controller_runtime.coordinator.share.records import ShareGroupRecord
+from controller_runtime.coordinator.streams import records as of_streams
+from controller_runtime.coordinator.streams.records import StreamsRecord
 from controller_runtime.identifiers import ZERO_UUID, Uuid
 from controller_runtime.protocol.codec import decode_prefix, encode
 from controller_runtime.protocol.compression import Compression
@@ -75,7 +77,9 @@ class GroupRecord:
     """None: a tombstone."""
 
 
-GroupLogRecord = OffsetRecord | GroupRecord | ConsumerRecord | ShareGroupRecord
+OtherRecord = ConsumerRecord | ShareGroupRecord | StreamsRecord
+"""Of a group of another protocol than the classic one."""
+GroupLogRecord = OffsetRecord | GroupRecord | OtherRecord
 
 
 def key_of(record: GroupLogRecord) -> bytes:
@@ -83,6 +87,8 @@ def key_of(record: GroupLogRecord) -> bytes:
         return of_consumers.key_of(record)
     if isinstance(record, ShareGroupRecord):
         return of_shares.key_of(record)
+    if isinstance(record, StreamsRecord):
+        return of_streams.key_of(record)
     if isinstance(record, OffsetRecord):
         group_id, topic, partition = record.place.group_id, record.place.topic, record.place.partition
         return _SHORT.pack(OFFSET) + encode(OffsetCommitKey(group=group_id, topic=topic, partition=partition), 0)
@@ -94,6 +100,8 @@ def value_of(record: GroupLogRecord) -> bytes | None:
         return of_consumers.value_of(record)
     if isinstance(record, ShareGroupRecord):
         return of_shares.value_of(record)
+    if isinstance(record, StreamsRecord):
+        return of_streams.value_of(record)
     if isinstance(record, GroupRecord):
         value = record.value
         return None if value is None else _SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
@@ -154,7 +162,8 @@ def _read(key: bytes | None, value: bytes | None) -> GroupLogRecord | None:
         old = decode_prefix(LegacyOffsetCommitKey, key, 0, _SHORT.size)[0]
         place = OffsetPlace(old.group, old.topic, old.partition)
         return OffsetRecord(place, None if value is None else _committed(value))
-    return of_consumers.read(kind, key, value) or of_shares.read(kind, key, value)
+    others = (of_consumers.read, of_shares.read, of_streams.read)
+    return next((known for each in others if (known := each(kind, key, value)) is not None), None)
 
 
 def _version(value: bytes, shape: type[GroupMetadataValue | OffsetCommitValue]) -> int:

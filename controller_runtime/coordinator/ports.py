@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from controller_runtime.identifiers import WallClock
+from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.events import ConnectionInfo
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic
 
 TOPIC: Final = "__consumer_offsets"
 KEYS: Final = (
@@ -30,6 +32,8 @@ KEYS: Final = (
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_DESCRIBE,
 )
 """Requests that are answered by it."""
 
@@ -54,6 +58,14 @@ class OffsetsTopic(Protocol):
 
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         """Whether who speaks there may know of the topic."""
+        ...
+
+    def make_topics(
+        self, connection: ConnectionInfo, topics: Mapping[str, CreatableTopic], kept_ms: int, now: Instant
+    ) -> str:
+        """Topics that a streams group needs for itself are asked for, in the name of who speaks there. Why they are
+        not, or could not be made in the last `kept_ms`; empty: nothing is known against it.
+        """
         ...
 
     def append(self, index: int, batch: bytes, wall: WallClock, verification: Any = None) -> int | ErrorCode:

@@ -25,10 +25,13 @@ from controller_runtime.coordinator.offsets_records import (
     OffsetRecord,
 )
 from controller_runtime.coordinator.share import states
+from controller_runtime.coordinator.streams import records as of_streams
+from controller_runtime.coordinator.streams.group import StreamsGroup
 from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.pieces import InPieces
 
+_Group = ClassicGroup | ConsumerGroup | StreamsGroup
 _MOST_RECORDS = 500
 """Of one batch."""
 
@@ -55,6 +58,16 @@ def expire(partition: GroupPartition, now: Instant, wall: WallClock) -> InPieces
         is_kept = partition.offsets.of(group_id) or partition.offsets.has_pending(group_id)
         if is_here and not consumers.members and not is_kept:
             partition.write(records.group_gone(group_id, [], list(consumers.resolved)), None, now, wall)
+    for streams in list(partition.streams.by_id.values()):
+        yield None
+        group_id = streams.group_id
+        if partition.streams.by_id.get(group_id) is not streams:
+            continue
+        yield from _written(partition, list(_expired(partition, streams, wall)), now, wall)
+        is_kept = partition.offsets.of(group_id) or partition.offsets.has_pending(group_id)
+        if partition.streams.by_id.get(group_id) is streams and not is_kept and not streams.members:
+            partition.write(of_streams.group_gone(group_id), None, now, wall)
+            partition.forget(group_id)
 
 
 def _is_needless(partition: GroupPartition, group: ClassicGroup) -> bool:
@@ -63,7 +76,7 @@ def _is_needless(partition: GroupPartition, group: ClassicGroup) -> bool:
     return not partition.offsets.of(group.group_id) and not partition.offsets.has_pending(group.group_id)
 
 
-def _expired(partition: GroupPartition, group: ClassicGroup | ConsumerGroup, wall: WallClock) -> Iterator[OffsetPlace]:
+def _expired(partition: GroupPartition, group: _Group, wall: WallClock) -> Iterator[OffsetPlace]:
     retention_ms = partition.settings.retention_ms
     for (topic, index), committed in partition.offsets.of(group.group_id).items():
         since = _since(group, topic, committed)
@@ -78,9 +91,9 @@ def _expired(partition: GroupPartition, group: ClassicGroup | ConsumerGroup, wal
             yield place
 
 
-def _since(group: ClassicGroup | ConsumerGroup, topic: str, committed: Committed) -> int | None:
+def _since(group: _Group, topic: str, committed: Committed) -> int | None:
     """From when on its time counts; None: it does not expire now."""
-    if isinstance(group, ConsumerGroup):
+    if not isinstance(group, ClassicGroup):
         return None if group.reads(topic) else committed.commit_timestamp
     if group.protocol_type is None:
         return committed.commit_timestamp
@@ -104,7 +117,7 @@ def forget_topics(
         yield from _written(partition, gone, now, wall)
     for shared in list(partition.shares.by_id.values()):
         yield None
-        partition.act_shared(states.forgotten(shared, set(deleted.values()), partition.share_world(wall)), now, wall)
+        partition.act(states.forgotten(shared, set(deleted.values()), partition.share_world(wall)), now, wall)
 
 
 def _written(

@@ -18,7 +18,7 @@ def begin(partition: GroupPartition, group: ShareGroup, part: PartStored, now: I
     if not partitions:
         return False
     part.gathering.open += 1
-    error = partition.act_shared(states.all_deleting(group, partitions, world), now, wall)
+    error = partition.act(states.all_deleting(group, partitions, world), now, wall)
     if error:
         part.gathering.tell(part.place, told_of(error))
     else:

@@ -94,7 +94,7 @@ def alter_offsets(
     if not any(offsets.values()):
         return [Respond(event.request_id, body)]
     world = partition.share_world(wall)
-    error = partition.act_shared(ShareChange(group_id, [states.begun(group, asked, world)]), now, wall)
+    error = partition.act(ShareChange(group_id, [states.begun(group, asked, world)]), now, wall)
     if error:
         return [Respond(event.request_id, refusal(request, told_of(error)))]
     later = AnswerLater(event.request_id, request, body)
@@ -167,7 +167,7 @@ def delete_offsets(
     body = DeleteShareGroupOffsetsResponse(responses=tuple(said))
     if not gone:
         return [Respond(event.request_id, body)]
-    error = partition.act_shared(states.deleting(group, gone, partition.share_world(wall)), now, wall)
+    error = partition.act(states.deleting(group, gone, partition.share_world(wall)), now, wall)
     if error:
         return [Respond(event.request_id, refusal(request, told_of(error)))]
     later = AnswerLater(event.request_id, request, body)
@@ -204,7 +204,7 @@ def deleted(
     body = DeleteShareGroupOffsetsResponse(responses=tuple(said))
     if not done:
         return [Respond(later.request_id, body)]
-    failure = found.act_shared(states.deleted(group, done, found.share_world(wall)), now, wall)
+    failure = found.act(states.deleted(group, done, found.share_world(wall)), now, wall)
     if failure:
         return [Respond(later.request_id, refusal(later.request, told_of(failure)))]
     return found.answered(Answer(later.request_id, later.request, body), now)

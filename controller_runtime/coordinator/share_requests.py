@@ -60,7 +60,7 @@ def _beat(
         group = ShareGroup(group_id)
     sender = Sender(event.client_id or "", host_of(event.connection.peer_address), "")
     found = heartbeats.beat(group, request, sender, partition.share_world(wall))
-    error = partition.act_shared(found.change, now, wall)
+    error = partition.act(found.change, now, wall)
     if error:
         return [_refused(event, told_of(error))]
     out = partition.answered(Answer(event.request_id, request, found.answer), now)
@@ -73,7 +73,7 @@ def _leave(
 ) -> Responds:  # fmt: skip
     group = known_group(partition, request.group_id)
     member = heartbeats.known_member(group, request.member_id)
-    error = partition.act_shared(heartbeats.gone(group, member, partition.share_world(wall)), now, wall)
+    error = partition.act(heartbeats.gone(group, member, partition.share_world(wall)), now, wall)
     if error:
         return [_refused(event, told_of(error))]
     answer = ShareGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
@@ -91,7 +91,7 @@ def known_group(partition: GroupPartition, group_id: str) -> ShareGroup:
 
 def is_of_others(partition: GroupPartition, group_id: str) -> bool:
     """A group of another kind has this name."""
-    return group_id in partition.groups or group_id in partition.consumers
+    return group_id in partition.groups or group_id in partition.consumers or group_id in partition.streams.by_id
 
 
 def unlike(group_id: str) -> str:
@@ -113,7 +113,7 @@ def states_settled(
     if group is None or isinstance(found, ErrorCode):
         return
     decide = states.refused if error else states.initialized
-    found.act_shared(decide(group, asked, found.share_world(wall)), now, wall)
+    found.act(decide(group, asked, found.share_world(wall)), now, wall)
 
 
 def _refused(event: RequestReceived, code: ErrorCode, words: str | None = None) -> Respond:

@@ -15,6 +15,7 @@ from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.log_waits import Answer, told_of
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace, OffsetRecord
+from controller_runtime.coordinator.streams.offsets import Committer, judge_commit
 from controller_runtime.identifiers import ZERO_UUID, Instant, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -103,7 +104,7 @@ def _written(
     error = _judge(found, request, records)
     if error:
         return error
-    if request.group_id not in found.consumers:
+    if request.group_id not in found.consumers and request.group_id not in found.streams.by_id:
         classic.has_committed(found.group_of(request.group_id), request.member_id, now)
     for first in range(0, len(records), _AT_ONCE):
         some = records[first : first + _AT_ONCE]
@@ -121,6 +122,10 @@ def _judge(partition: GroupPartition, request: TxnOffsetCommitRequest, records: 
         return ErrorCode.GROUP_ID_NOT_FOUND
     if consumers is not None:
         return _judge_member(consumers, request, records)
+    streams = partition.streams.by_id.get(request.group_id)
+    if streams is not None:
+        who = Committer(member_id, request.group_instance_id, generation, None)
+        return judge_commit(streams, who, [(each.place.topic, each.place.partition) for each in records])
     if group is None:
         return ErrorCode.NONE if generation < 0 else ErrorCode.ILLEGAL_GENERATION
     return classic.judge_commit(group, member_id, request.group_instance_id, generation, in_transaction=True)

@@ -1,8 +1,8 @@
 """Configurations of groups and of client metrics subscriptions: names, types, limits, defaults of Apache Kafka 4.3.1.
 
 A group's values stay between limits that the node's own file sets (`group.consumer.min.session.timeout.ms`, ...); what
-a group does not set, the node's configuration of the longer name gives. Those of groups of consumers are acted on by
-their coordinator; there are neither share groups, nor streams groups, nor telemetry yet.
+a group does not set, the node's configuration of the longer name gives. Those of groups are acted on by their
+coordinator; there is no telemetry yet.
 """
 
 from __future__ import annotations

@@ -287,6 +287,8 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
     ApiKey.SHARE_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
     ApiKey.SHARE_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
     ApiKey.DESCRIBE_TRANSACTIONS: Row(
         (need(_DESCRIBE_TRANSACTION),),
         in_pieces=True,

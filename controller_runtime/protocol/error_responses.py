@@ -96,6 +96,7 @@ ABOUT_GROUPS: Final = frozenset(
         "DeleteGroupsRequest",
         "ConsumerGroupDescribeRequest",
         "ShareGroupDescribeRequest",
+        "StreamsGroupDescribeRequest",
         "DescribeShareGroupOffsetsRequest",
     }
 )

@@ -44,6 +44,9 @@ from controller_runtime.protocol.messages.offset_fetch_response import (
 from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from controller_runtime.protocol.messages.share_group_describe_response import DescribedGroup as DescribedShareGroup
 from controller_runtime.protocol.messages.share_group_describe_response import ShareGroupDescribeResponse
+from controller_runtime.protocol.messages.streams_group_describe_request import StreamsGroupDescribeRequest
+from controller_runtime.protocol.messages.streams_group_describe_response import DescribedGroup as DescribedStreamsGroup
+from controller_runtime.protocol.messages.streams_group_describe_response import StreamsGroupDescribeResponse
 from controller_runtime.protocol.schema import Message
 
 
@@ -106,6 +109,11 @@ def _describe_sharers(request: ShareGroupDescribeRequest, error: int) -> Message
     return ShareGroupDescribeResponse(groups=groups)
 
 
+def _describe_streams(request: StreamsGroupDescribeRequest, error: int) -> Message:
+    groups = tuple(DescribedStreamsGroup(group_id=each, error_code=error) for each in request.group_ids)
+    return StreamsGroupDescribeResponse(groups=groups)
+
+
 def _describe_offsets(request: DescribeShareGroupOffsetsRequest, error: int) -> Message:
     groups = (DescribedShareOffsets(group_id=each.group_id, error_code=error) for each in request.groups)
     return DescribeShareGroupOffsetsResponse(groups=tuple(groups))
@@ -125,5 +133,6 @@ SHAPES: Final[dict[str, Callable[[Any, int], Message]]] = {
     "DeleteGroupsRequest": _delete,
     "ConsumerGroupDescribeRequest": _describe_consumers,
     "ShareGroupDescribeRequest": _describe_sharers,
+    "StreamsGroupDescribeRequest": _describe_streams,
     "DescribeShareGroupOffsetsRequest": _describe_offsets,
 }

@@ -19,6 +19,7 @@ from controller_runtime.protocol.messages import (
     offset_commit_request,
     offset_delete_request,
     offset_fetch_request,
+    streams_group_heartbeat_request,
     txn_offset_commit_request,
     write_txn_markers_request,
 )
@@ -196,6 +197,25 @@ NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
     },
     ApiKey.SHARE_GROUP_DESCRIBE: {
         "both": same("ShareGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)
+    },
+    ApiKey.STREAMS_GROUP_HEARTBEAT: {
+        f"{group}, {len(names)} topics": same(
+            "StreamsGroupHeartbeatRequest",
+            group_id=group,
+            member_id="a",
+            member_epoch=7,
+            # A topology is told by who joins: it is looked at, and the request refused.
+            topology=streams_group_heartbeat_request.Topology(
+                subtopologies=(streams_group_heartbeat_request.Subtopology(subtopology_id="0", source_topics=names),)
+            )
+            if names
+            else None,
+        )
+        for group in GROUPS
+        for names in ((), (THERE,), TOPICS)
+    },
+    ApiKey.STREAMS_GROUP_DESCRIBE: {
+        "both": same("StreamsGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)
     },
     ApiKey.CONSUMER_GROUP_DESCRIBE: {
         "both": same("ConsumerGroupDescribeRequest", group_ids=GROUPS, include_authorized_operations=True)

@@ -6,7 +6,7 @@ The log is the outside world of the coordinator; everything else is production c
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ from controller_runtime.coordinator import (
     share_describing,
     share_offsets,
     share_requests,
+    streams_describing,
+    streams_requests,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator, partition_for
 from controller_runtime.coordinator.group_partition import GroupPartition
@@ -36,6 +38,7 @@ from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from controller_runtime.protocol.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
@@ -58,6 +61,8 @@ from controller_runtime.protocol.messages.offset_fetch_request import (
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from controller_runtime.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from controller_runtime.protocol.messages.streams_group_describe_request import StreamsGroupDescribeRequest
+from controller_runtime.protocol.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import decode_batches, restamp
@@ -80,6 +85,8 @@ _HANDLERS: dict[type[Message], Any] = {
     AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
     DeleteShareGroupOffsetsRequest: share_offsets.delete_offsets,
     ShareGroupDescribeRequest: share_describing.describe_share_groups,
+    StreamsGroupHeartbeatRequest: streams_requests.beat,
+    StreamsGroupDescribeRequest: streams_describing.describe_streams_groups,
 }
 READ = "orders"
 """A topic of eight partitions."""
@@ -124,9 +131,19 @@ class MemoryLogs:
     topics_made_at: int = 10
     hidden: set[str] = field(default_factory=set)
     """Topics that nobody may describe."""
+    to_make: dict[str, CreatableTopic] = field(default_factory=dict)
+    """Topics that streams groups have asked for."""
+    against: str = ""
+    """Why they are not made."""
 
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return topic not in self.hidden
+
+    def make_topics(
+        self, connection: ConnectionInfo, topics: Mapping[str, CreatableTopic], kept_ms: int, now: Instant
+    ) -> str:
+        self.to_make |= topics
+        return self.against
 
     def append(self, index: int, batch: bytes, wall: WallClock, verification: object = None) -> int | ErrorCode:
         if self.refusal is not None:

@@ -56,6 +56,7 @@ from controller_runtime.protocol.messages.list_groups_request import ListGroupsR
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from controller_runtime.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
+from controller_runtime.protocol.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from controller_runtime.protocol.record_batch import encode_batch
 from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
@@ -250,6 +251,7 @@ class BusyBroker:
             "ListGroups": ListGroupsRequest(),
             "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "ShareGroupDescribe, 5,000 unknown names": ShareGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
+            "StreamsGroupDescribe, 5,000 unknown names": StreamsGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "DescribeShareGroupOffsets, 5,000 unknown names": DescribeShareGroupOffsetsRequest(
                 groups=tuple(
                     DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in _UNKNOWN_GROUPS

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller_runtime.coordinator import retention
-from controller_runtime.coordinator.coordinator import java_hash, partition_for
+from controller_runtime.coordinator.coordinator import partition_for
+from controller_runtime.coordinator.java_texts import java_hash
 from controller_runtime.coordinator.offsets_records import read
 from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.codec import encode

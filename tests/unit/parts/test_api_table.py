@@ -96,6 +96,8 @@ KAFKA: Final = {
         "DeleteShareGroupOffsets": "Delete on Group; topics: Read on Topic",
         "ShareGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ConsumerGroupDescribe": "Describe on Group; topics: Describe on Topic",
+        "StreamsGroupHeartbeat": "Read on Group; topics: Describe on Topic",
+        "StreamsGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ListConfigResources": "DescribeConfigs on Cluster",
         "DescribeDelegationToken": "of another owner, who did not name him as renewer: Describe on DelegationToken or "
         "DescribeTokens on User",
