@@ -351,7 +351,6 @@ HIDDEN_NAMES: Final = (
     "group.share.initialize.retry.interval.ms",
     "group.share.persister.class.name",
     "internal.metadata.delete.delay.millis",
-    "internal.metadata.log.segment.bytes",
     "internal.metadata.max.batch.size.in.bytes",
     "producer.id.expiration.check.interval.ms",
     "remote.log.index.file.cache.ttl.ms",
@@ -366,13 +365,12 @@ HIDDEN_NAMES: Final = (
 """All that Kafka knows and does not list; none can change while it runs."""
 
 TLS_AT_START: Final = "TLS is set up at start, as the file says"
+GROUPS_AT_START: Final = "a group's own value is taken at once, that of all groups from the file"
 LISTENER_AT_START: Final = "the settings of a listener are taken from the file, at start"
 ONLY_AT_START: Final = {
     "config.providers": "providers are named by the file, at start",
     "connections.max.reauth.ms": "how long sessions last is taken from the file, at start",
-    "group.consumer.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
-    "group.share.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
-    "group.streams.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
+    **{f"group.{kind}.assignment.interval.ms": GROUPS_AT_START for kind in ("consumer", "share", "streams")},
     "allow.everyone.if.no.acl.found": "the authorizer is configured by the file, at start",
     "listener.security.protocol.map": "listeners open at start, as the file says",
     "listeners": "listeners open at start, as the file says",
@@ -386,9 +384,7 @@ ONLY_AT_START: Final = {
     **{row.name: TLS_AT_START for row in CONFIG_NAMES if row.standing == ACTED and row.name.startswith("ssl.")},
     "super.users": "the authorizer is configured by the file, at start",
 }
-"""Kafka takes new values of these while it runs, this node does not. Of others that it acts on, topics take the new
-value.
-"""
+"""Kafka takes new values of these while it runs, this node does not. Others that it acts on are those of topics."""
 
 OWN_NAMES: Final = {
     "quorate.acls": "off, or kept: ACLs are created, described, deleted for Apache Kafka's brokers, not enforced here",
