@@ -86,13 +86,33 @@ def beat(
     change.set_clock(SESSION, settled.member_id, pace.times.session_timeout_ms)
     if request.shutdown_application:
         change.shutdown_by = settled.member_id
+    answer = _answer(change, (member, settled), request, world, is_new=is_new)
+    if configured.problem is not None:
+        statuses.append(_status(configured.problem.status, configured.problem.words))
+    shutdown_by = group.shutdown_by or change.shutdown_by
+    if shutdown_by is not None:
+        words = f"Streams group member {shutdown_by} encountered a fatal error and requested a shutdown for the entire "
+        statuses.append(_status(Status.SHUTDOWN_APPLICATION, f"{words}application."))
+    return Beaten(change, replace(answer, status=tuple(statuses)), configured.to_make)
+
+
+def _answer(
+    change: StreamsChange,
+    moved: tuple[StreamsMember, StreamsMember],
+    request: StreamsGroupHeartbeatRequest,
+    world: StreamsWorld,
+    *,
+    is_new: bool,
+) -> StreamsGroupHeartbeatResponse:
+    """`moved`: the member before and now. Tasks are told to who joins, and when they are others."""
+    group, (member, settled) = change.group, moved
     answer = StreamsGroupHeartbeatResponse(
         member_id=settled.member_id,
         member_epoch=settled.epoch,
-        heartbeat_interval_ms=pace.times.heartbeat_interval_ms,
+        heartbeat_interval_ms=world.pace(group.group_id).times.heartbeat_interval_ms,
         endpoint_information_epoch=0,
     )
-    if joins or settled.assigned != member.assigned:
+    if request.member_epoch == JOINING or settled.assigned != member.assigned:
         answer = _with_tasks(answer, settled.assigned)
         change.has_moved_endpoint = settled.user_endpoint is not None
     endpoints_epoch = group.endpoints_epoch + change.has_moved_endpoint
@@ -101,15 +121,7 @@ def beat(
         others = (each for each in group.members.values() if each.member_id != settled.member_id)
         shown = partitions_by_endpoint((*others, settled), None if seen is None else seen.subtopologies, world.image)
         answer = replace(answer, partitions_by_user_endpoint=shown)
-    if not is_new:
-        answer = replace(answer, endpoint_information_epoch=endpoints_epoch)
-    if configured.problem is not None:
-        statuses.append(_status(configured.problem.status, configured.problem.words))
-    shutdown_by = group.shutdown_by or change.shutdown_by
-    if shutdown_by is not None:
-        words = f"Streams group member {shutdown_by} encountered a fatal error and requested a shutdown for the entire "
-        statuses.append(_status(Status.SHUTDOWN_APPLICATION, f"{words}application."))
-    return Beaten(change, replace(answer, status=tuple(statuses)), configured.to_make)
+    return answer if is_new else replace(answer, endpoint_information_epoch=endpoints_epoch)
 
 
 # Who it is.
