@@ -57,6 +57,9 @@ SAMPLED = (
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 3, 2),
     Sometimes("test_share_consumers_java.py", "Java's share consumer at a broker of ours", 3, 0),
     Sometimes("test_share_coordinators_survive.py", "leaders and coordinators of a share group, killed in turn", 4, 1),
+    Sometimes("test_share_group_tools_java.py", "Java's tool for share groups, on both kinds of brokers", 4, 2),
+    Sometimes("test_share_groups_change_hands.py", "a share group under coordinators of both kinds", 5, 0),
+    Sometimes("test_transactions_change_hands.py", "open transactions under coordinators of both kinds", 5, 1),
     Sometimes("test_configs_tool_java.py", "groups and client metrics by Java's tool", 3, 1),
 )
 """Many starts of Java, each half a minute and more. The rests of one division belong together: those that
