@@ -110,6 +110,8 @@ def _groups(pair: Pair) -> None:
     for side in pair.sides:
         eventually("its coordinator", lambda side=side: _is_coordinated(side), PATIENCE_S)  # type: ignore[misc]
         side.learn_topics()
+        eventually("the probe", lambda side=side: call(side, beat(PROBE)).error_code == 0, PATIENCE_S)  # type: ignore[misc]
+        configure(side, GROUP, streams_initial_rebalance_delay_ms=0, streams_session_timeout_ms=60_000)
         eventually("its first member", lambda side=side: call(side, beat()).error_code == 0, PATIENCE_S)  # type: ignore[misc]
         joined = ConsumerGroupHeartbeatRequest(
             group_id=CONSUMERS, member_id="c", rebalance_timeout_ms=60_000, subscribed_topic_names=(TOPIC,),
