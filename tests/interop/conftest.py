@@ -54,6 +54,7 @@ SAMPLED = (
     Sometimes("test_tokens_beside_java.py", "one cluster of both kinds with tokens of an issuer", 5, 3),
     Sometimes("test_authorization_matrix.py", "who is refused, API by API", 3, 2),
     Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 3, 0),
+    Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 5, 0),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 3, 2),
     Sometimes("test_share_consumers_java.py", "Java's share consumer at a broker of ours", 3, 0),
     Sometimes("test_share_coordinators_survive.py", "leaders and coordinators of a share group, killed in turn", 4, 1),
