@@ -229,14 +229,14 @@ def lazy_init(cls: type, *, frozen: bool, keyword_only: bool = False) -> None:
 
 def _compiled_init(cls: type, frozen: bool, keyword_only: bool) -> Callable[..., None]:
     fields: tuple[Field, ...] = cls._VALUE_FIELDS  # type: ignore[attr-defined]
-    scope: dict[str, Any] = {"missing": _MISSING}
+    scope: dict[str, Any] = {"_missing": _MISSING}
     parameters, values = ["self", "*"] if keyword_only else ["self"], {}
     for each in fields:
         if each.init:
             parameters.append(_parameter(each, scope))
             values[each.name] = each.name
             if each.default_factory is not _MISSING:
-                values[each.name] = f"make_{each.name}() if {each.name} is missing else {each.name}"
+                values[each.name] = f"make_{each.name}() if {each.name} is _missing else {each.name}"
     lines = [f"def __init__({', '.join(parameters)}):", *_assignments(cls, values, scope, frozen)]
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
@@ -249,7 +249,7 @@ def _compiled_init(cls: type, frozen: bool, keyword_only: bool) -> Callable[...,
 def _parameter(each: Field, scope: dict[str, Any]) -> str:
     if each.default_factory is not _MISSING:
         scope[f"make_{each.name}"] = each.default_factory
-        return f"{each.name}=missing"
+        return f"{each.name}=_missing"
     if each.default is not _MISSING:
         scope[f"default_{each.name}"] = each.default
         return f"{each.name}=default_{each.name}"

@@ -147,10 +147,10 @@ class Reconciler:
         return self._again(key, resource, decision, changes, wrote=wrote)
 
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
-        memory = self._memory(key, cluster)
+        memory, now = self._memory(key, cluster), self.clock()
         policy, memory.routes.told = partial(self._reclaim_policy, memory), self.index.route_changes(key)
         sight = observe(
-            cluster, reader, self.kube, self.probe, memory.secrets, self.clock(), before=memory.before(self.clock()),
+            cluster, reader, self.kube, self.probe, memory.secrets, now=now, before=memory.before(now),
             suspected=memory.suspected, reclaim_policy=policy, archive=memory.archive, routes=memory.routes,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
