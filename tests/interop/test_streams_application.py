@@ -79,10 +79,8 @@ def test_every_word_is_counted_once_while_a_member_is_killed(tmp_path: Path) -> 
         cluster.start()
         cluster.wait_until_unfenced(PATIENCE_S)
         servers = cluster.bootstrap_servers
-        made = AdminClient({"bootstrap.servers": servers}).create_topics(
-            [NewTopic(WORDS, 2, 1), NewTopic(COUNTS, 2, 1)]
-        )
-        for each in made.values():
+        admin = AdminClient({"bootstrap.servers": servers})  # a name of its own: its requests end with it
+        for each in admin.create_topics([NewTopic(WORDS, 2, 1), NewTopic(COUNTS, 2, 1)]).values():
             each.result(PATIENCE_S)
         with WordCount(compiled, tmp_path / "a", servers, GROUP, WORDS, COUNTS) as first:
             first.wait_until_running()
