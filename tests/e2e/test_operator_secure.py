@@ -5,25 +5,25 @@ TLS with certificates of its own authority, and whoever shows none is refused.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
-import sys
 import time
-from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kraft_operator.kube import POD, SECRET, USER
-from support.kubernetes.cluster import ROOT, Kubernetes
-from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.key_server import KeyServer, key_server
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 from support.kubernetes.producing import producing
+from support.kubernetes.secure_clients import Client, Text, in_a_pod, is_ready, of_user, secret, user
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
-Text = dict[str, str]
+CERTIFICATES, TOKENS = 9095, 9096
 
 
 @pytest.fixture(scope="module")
@@ -33,73 +33,30 @@ def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> 
 
 
 @pytest.fixture(scope="module")
-def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+def provider(story: Story) -> KeyServer:
+    return key_server(story.kubernetes, story.namespace, story.image)
+
+
+@pytest.fixture(scope="module")
+def running(
+    story: Story, provider: KeyServer, images: Images, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images) as process:
         tls = {"mode": "Required", "validity": "12m", "rotation": {"waitForClients": "0s"}}
-        story.apply(security={"tls": tls}, brokerPools=[pool(3)])
+        brokers = [
+            {"name": "REPLICATION", "port": 9091},
+            {"name": "CLIENTS", "port": 9092},
+            {"name": "CERTS", "port": CERTIFICATES, "authentication": {"type": "Tls"}},
+            provider.listener("TOKENS", TOKENS, "name"),
+        ]
+        story.apply(security={"tls": tls}, brokerPools=[pool(3)], endpoints={"broker": brokers})
         story.await_ready()
         yield process
-
-
-@dataclass(frozen=True)
-class Client:
-    """One of our tools, in the network of the pods, with a client's properties."""
-
-    story: Story
-    folder: Path
-
-    def run(self, tool: str, properties: Text, *arguments: str, seconds: float = 60) -> str:
-        path = self.folder / "client.properties"
-        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-        command = [*DEVCLUSTER, "in", sys.executable, "-m", "controller_runtime.cli.main", tool]
-        done = subprocess.run(
-            [*command, "--command-config", str(path), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=seconds,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def as_operator(self) -> Text:
-        """With the operator's own certificate."""
-        for key in ("keystore.pem", "ca.crt"):
-            (self.folder / key).write_text(secret(self.story, f"{self.story.name}-operator-tls", key))
-        return {
-            "security.protocol": "SSL",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(self.folder / "keystore.pem"),
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self.folder / "ca.crt"),
-        }
-
-    @property
-    def own(self) -> tuple[str, str]:
-        """The brokers' own listener."""
-        host = f"{self.story.name}-b-100-0.{self.story.name}-nodes.{self.story.namespace}.svc"
-        return "--bootstrap-server", f"{host}:9091"
-
-    @property
-    def clients(self) -> tuple[str, str]:
-        """The clients' listener. Addresses of Services are known in pods only."""
-        return "--bootstrap-server", f"{self.own[1].removesuffix(':9091')}:9092"
-
-    @property
-    def controllers(self) -> tuple[str, str]:
-        host = f"{self.story.name}-controller-1-0.{self.story.name}-nodes.{self.story.namespace}.svc"
-        return "--bootstrap-controller", f"{host}:9093"
 
 
 @pytest.fixture
 def client(story: Story, tmp_path: Path) -> Client:
     return Client(story, tmp_path)
-
-
-def secret(story: Story, name: str, key: str) -> str:
-    found = story.kubernetes.gateway.get(SECRET, story.namespace, name)
-    return b64decode(found["data"][key]).decode()
 
 
 def test_a_secure_cluster_forms_and_its_operator_is_let_in(
@@ -179,36 +136,39 @@ def refused(client: Client, properties: Text) -> None:
         client.run("topics", properties, *client.clients, "--list")
 
 
-def in_a_pod(story: Story, name: str, *arguments: str) -> str:
-    """Kafka's tool in a pod that mounts the user's Secret and knows nothing else."""
-    image = {"image": story.image, "imagePullPolicy": "IfNotPresent"}
-    server = {"secretKeyRef": {"name": f"{name}-credentials", "key": "bootstrap.servers"}}
-    command = ["/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", "$(SERVERS)", "--command-config"]
-    safe = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
-    container = {
-        **image, "name": "client", "securityContext": safe,
-        "command": [*command, "/login/client.properties", *arguments],
-        "env": [{"name": "SERVERS", "valueFrom": server}, {"name": "LOG_DIR", "value": "/tmp"}],
-        "volumeMounts": [{"name": "login", "mountPath": "/login"}, {"name": "tmp", "mountPath": "/tmp"}],
-    }  # fmt: skip
-    spec = {
-        "restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
-        "volumes": [
-            {"name": "login", "secret": {"secretName": f"{name}-credentials"}}, {"name": "tmp", "emptyDir": {}},
-        ],
-    }  # fmt: skip
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"client-of-{name}"}, "spec": spec}
-    gateway = story.kubernetes.gateway
-    gateway.create(POD, story.namespace, body)
-
-    def phase() -> str:
-        return str(gateway.get(POD, story.namespace, f"client-of-{name}")["status"].get("phase"))
-
-    eventually("the client ends", lambda: phase() in ("Succeeded", "Failed"), 120)
-    log = story.kubernetes.kubectl("-n", story.namespace, "logs", f"client-of-{name}")
-    assert phase() == "Succeeded", log
-    return log
+def test_clients_come_by_certificate_and_by_token(
+    story: Story, running: OperatorProcess, provider: KeyServer, client: Client, images: Images
+) -> None:
+    """Each at a listener of its own, as what a Secret of the operator or a token of the provider says, and refused
+    without. The certificate of a deleted user still connects, and may nothing.
+    """
+    client.run("topics", client.as_operator(), *client.own, "--create", "--topic", "sold")
+    rights: list[dict[str, object]] = [
+        {"resource": {"type": "Topic", "name": "sold"}, "operations": ["Read", "Write", "Describe"]}
+    ]
+    for name, by in (("sue", "Tls"), ("tom", "External")):
+        user(story, name, rights, by)
+    eventually("both are ready", lambda: is_ready(story, "sue") and is_ready(story, "tom"), 120)
+    own = client.folder / "sue.pem"
+    own.write_text(secret(story, "sue-credentials", "keystore.pem"))
+    nobody = client.at(CERTIFICATES)
+    sue = {**nobody, "ssl.certificate.location": str(own), "ssl.key.location": str(own)}
+    bearer = {**client.at(TOKENS), "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    tom = {**bearer, "token": provider.token("4711", name="tom")}
+    all_is_well, denied = {"outcomes": ["written"], "read": 9}, {"outcomes": ["TOPIC_AUTHORIZATION_FAILED"], "read": 0}
+    eventually("sue's rights have come", lambda: client.by_librdkafka(sue, "sold", "9") == all_is_well, 120)
+    eventually("tom's rights have come", lambda: client.by_librdkafka(tom, "sold", "9") == all_is_well, 120)
+    assert client.by_librdkafka({**bearer, "token": provider.token("4711", name="eve")}, "sold", "1") == denied
+    for claims in ({"aud": "others"}, {"exp": int(time.time()) - 600}):
+        wrong = {**bearer, "token": provider.token("4711", **{"name": "tom", **claims})}
+        assert client.by_librdkafka(wrong, "refusal") == {"refused": "_AUTHENTICATION"}
+    assert client.by_librdkafka(nobody, "refusal")["refused"] in ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+    listed = client.run("topics", of_user(story, "sue"), client.own[0], str(nobody["bootstrap.servers"]), "--list")
+    assert listed.split() == ["sold"]
+    if os.environ.get("QUORATE_SOAK"):
+        assert in_a_pod(story, "sue", "--list", image=images("apache-kafka")).split() == ["sold"]
+    story.kubernetes.kubectl("-n", story.namespace, "delete", "kraftuser", "sue")
+    eventually("sue may nothing any more", lambda: client.by_librdkafka(sue, "sold", "1") == denied, 180)
 
 
 def test_drift_of_a_user_is_mended_and_hostile_users_get_nothing(
@@ -316,23 +276,6 @@ def hurry(story: Story) -> None:
         marks: dict[str, str | None] = {"test/hurry": str(time.monotonic_ns())}
         story.kubernetes.gateway.annotate(POD, story.namespace, name, marks, uid=pod["metadata"]["uid"])
     time.sleep(2)
-
-
-def user(story: Story, name: str, acls: list[dict[str, object]]) -> None:
-    meta = {"name": name, "namespace": story.namespace}
-    spec = {"clusterName": story.name, "acls": acls}
-    body = {"apiVersion": USER.api, "kind": USER.kind, "metadata": meta, "spec": spec}
-    story.kubernetes.gateway.create(USER, story.namespace, body)
-
-
-def is_ready(story: Story, name: str) -> bool:
-    status = story.kubernetes.gateway.get(USER, story.namespace, name).get("status") or {}
-    return [(each["type"], each["status"]) for each in status.get("conditions") or ()] == [("Ready", "True")]
-
-
-def of_user(story: Story, name: str) -> Text:
-    text = secret(story, f"{name}-credentials", "client.properties")
-    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def test_certificates_are_renewed_below_running_nodes(story: Story, running: OperatorProcess) -> None:

@@ -113,6 +113,7 @@ STORIES: Final = (
     Story("test_java_fields.py", 60),
     Story("test_operator_secure.py", 45),
     Story("test_operator_secure.py", 60, "copy_from_each_other"),
+    Story("test_operator_secure.py", 40, "by_certificate_and_by_token"),
     Story("test_operator_secure.py", 90, "drift_of_a_user"),
     Story("test_operator_secure.py", 120, "another_authority", soak=True),
     Story("test_operator_secure.py", 480, "renewed_below_running_nodes", soak=True),
