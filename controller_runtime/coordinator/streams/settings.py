@@ -30,17 +30,19 @@ class StreamsSettings:
         default = cls()
 
         def number(name: str, otherwise: int) -> int:
-            found = integer(configs.get(f"group.{KIND}.{name}"), ConfigType.INT)
+            found = integer(configs.get(name), ConfigType.INT)
             return otherwise if found is None else found
 
         protocols = configs.get("group.coordinator.rebalance.protocols", KIND).split(",")
         return cls(
-            session_timeout_ms=number("session.timeout.ms", default.session_timeout_ms),
-            heartbeat_interval_ms=number("heartbeat.interval.ms", default.heartbeat_interval_ms),
-            assignment_interval_ms=number("assignment.interval.ms", default.assignment_interval_ms),
-            initial_rebalance_delay_ms=number("initial.rebalance.delay.ms", default.initial_rebalance_delay_ms),
-            max_size=number("max.size", default.max_size),
-            standby_replicas=number(STANDBYS, default.standby_replicas),
+            session_timeout_ms=number("group.streams.session.timeout.ms", default.session_timeout_ms),
+            heartbeat_interval_ms=number("group.streams.heartbeat.interval.ms", default.heartbeat_interval_ms),
+            assignment_interval_ms=number("group.streams.assignment.interval.ms", default.assignment_interval_ms),
+            initial_rebalance_delay_ms=number(
+                "group.streams.initial.rebalance.delay.ms", default.initial_rebalance_delay_ms
+            ),
+            max_size=number("group.streams.max.size", default.max_size),
+            standby_replicas=number("group.streams.num.standby.replicas", default.standby_replicas),
             is_enabled=KIND in {each.strip().lower() for each in protocols},
         )
 

@@ -36,7 +36,7 @@ def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
     readers += [RUNTIME / "answers" / "connection_limits.py", RUNTIME / "coordinator" / "group_settings.py"]
     readers += [
         RUNTIME / "coordinator" / room / "settings.py"
-        for room in ("consumer", "share", "share_partitions", "share_state", "transactions")
+        for room in ("consumer", "share", "share_partitions", "share_state", "streams", "transactions")
     ]
     readers.append(RUNTIME / "broker" / "topic_rules.py")
     used = (set().union(*map(strings_of, readers)) | read_through_topics()) & set(BY_NAME)
