@@ -107,7 +107,7 @@ STORIES: Final = (
         Story(FROM_ARCHIVE, seconds * 3 // 2, part, "[three-controllers]", soak=True)
         for part, seconds in DRILLS.items()
     ),
-    Story("test_operator_secure_drill.py", 240),
+    Story("test_operator_secure_drill.py", 190),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
     Story("test_java_fields.py", 60),
