@@ -4,7 +4,7 @@ of Apache Kafka.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from controller_runtime.answers.topic_names import fault_of
 from controller_runtime.coordinator.consumer.heartbeats import judge_text
@@ -18,11 +18,22 @@ from controller_runtime.protocol.messages.streams_group_heartbeat_request import
     Topology,
 )
 
+MOST: Final = 1_000
+"""Subtopologies, names of topics and places in groups of a topology. It is worked on in one step, and some of the rules
+compare every one with every other: without a bound one frame would keep the broker from everybody else.
+"""
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
 def judge_names(topology: Topology) -> None:
     """Before anything else. Raises Refused."""
+    size = _size(topology)
+    if size > MOST:
+        words = (
+            f"Split the application: its topology names {size} subtopologies, topics and members of copartition "
+            f"groups, and at most {MOST} are taken."
+        )
+        raise Refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, words)
     names = names_in(topology)
     prohibited = [each for each in names if each in _INTERNAL]
     if prohibited:
@@ -32,6 +43,16 @@ def judge_names(topology: Topology) -> None:
     if invalid:
         words = f"Topic names {','.join(invalid)} are not valid topic names."
         raise Refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, words)
+
+
+def _size(topology: Topology) -> int:
+    out = len(topology.subtopologies)
+    for each in topology.subtopologies:
+        out += len(each.source_topics) + len(each.repartition_sink_topics)
+        out += len(each.repartition_source_topics) + len(each.state_changelog_topics)
+        for group in each.copartition_groups:
+            out += 1 + len(group.source_topics) + len(group.repartition_source_topics)
+    return out
 
 
 def judge_request(request: StreamsGroupHeartbeatRequest) -> None:

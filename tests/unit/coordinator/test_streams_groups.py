@@ -141,6 +141,30 @@ def test_a_topic_of_its_name_with_other_partitions_is_told() -> None:
     assert not world.logs.to_make
 
 
+def chain(length: int) -> Topology:
+    """Each subtopology writes what the one before it in the list reads."""
+    return Topology(
+        subtopologies=tuple(
+            Subtopology(
+                subtopology_id=str(at),
+                source_topics=() if at else (READ,),
+                repartition_sink_topics=(f"r{at + 1}",),
+                repartition_source_topics=(TopicInfo(name=f"r{at}"),) if at else (),
+            )
+            for at in reversed(range(length))
+        )
+    )
+
+
+def test_a_topology_that_is_too_large_for_one_step_is_refused() -> None:
+    world = Streamers()
+    refused = world.stream(topology=chain(334))
+    assert refused.error_code == ErrorCode.STREAMS_INVALID_TOPOLOGY
+    assert "names 1002 subtopologies" in refused.error_message
+    assert world.shown().error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.stream(topology=chain(333)).error_code == 0
+
+
 def test_offsets_are_committed_by_who_has_the_task() -> None:
     world = assigned()
     ask = world.ask
