@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.cluster_view import View
 from controller_runtime.broker.effects import BrokerEffect, RecordsRead, TimestampFound, WorkId
-from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
 from controller_runtime.broker.late_share_partitions import LateSharePartitions
@@ -21,6 +20,7 @@ from controller_runtime.broker.long_answers import Effects, Handler, LongAnswers
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.sequences import Verification
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import KEYS as KEYS_OF_GROUPS
 from controller_runtime.coordinator.ports import TOPIC as OFFSETS_TOPIC
@@ -183,8 +183,8 @@ class Coordinators:
         return self._made.commit_in_transaction(event, request, verification, now, wall)
 
     @property
-    def share_sessions(self) -> SessionCounts:
-        return self._shared.session_counts
+    def share_facts(self) -> ShareFacts:
+        return self._shared.facts
 
     @property
     def has_more_to_do(self) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from controller_runtime.broker.effects import TimestampFound
-from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.late_coordinator import Late
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Effects, Handler
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.events import CallId, ConnectionId, RequestReceived
 from controller_runtime.protocol.api_keys import ApiKey
@@ -31,8 +31,8 @@ class LateSharePartitions(Late["SharePartitions"]):
         super().__init__(_NO_TOPIC, partitions, make)
 
     @property
-    def session_counts(self) -> SessionCounts:
-        return SessionCounts() if self._made is None else self._made.session_counts
+    def facts(self) -> ShareFacts:
+        return ShareFacts() if self._made is None else self._made.facts
 
     def handlers(self) -> dict[int, Handler]:
         return dict.fromkeys(KEYS, self._serve)

@@ -20,7 +20,7 @@ from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
-from controller_runtime.broker.fetch_sessions import FetchSessionCache, SessionCounts
+from controller_runtime.broker.fetch_sessions import FetchSessionCache
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.late_admission import admission
@@ -38,6 +38,7 @@ from controller_runtime.broker.replica_fetchers import ReplicaFetchers
 from controller_runtime.broker.replication.throttles import Throttles
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.broker.session_fetches import SessionFetches
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, Uuid, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
@@ -208,8 +209,8 @@ class BrokerService:
         self.lifecycle.cordon(cordoned, now)
 
     @property
-    def share_sessions(self) -> SessionCounts:
-        return self._coordinators.share_sessions
+    def share_facts(self) -> ShareFacts:
+        return self._coordinators.share_facts
 
     @property
     def has_more_to_do(self) -> bool:

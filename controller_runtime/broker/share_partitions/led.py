@@ -6,6 +6,7 @@ epoch; when its coordinator says that somebody else has it, or nobody; and with 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Final
@@ -40,6 +41,7 @@ _FENCED: Final = (
     ErrorCode.GROUP_ID_NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
+_REMEMBERED: Final = 256
 Ended = Callable[[Kept], None]
 
 
@@ -49,6 +51,8 @@ class Led:
     leader: Leader
     epoch: int
     partition: SharePartition
+    began: Instant
+    """When its state was asked for."""
     is_active: bool = False
     """Its state was read."""
     is_being_read: bool = False
@@ -79,6 +83,8 @@ class LedShares:
         self._lookups: dict[WorkId, tuple[Led, Kept]] = {}
         self._searches: list[tuple[Led, Kept, int]] = []
         self.said: list[BrokerEffect] = []
+        self.loads = 0
+        self.last_loads_s: deque[float] = deque(maxlen=_REMEMBERED)
 
     def limits(self, group_id: str) -> Limits:
         return limits_of(self._partitions.image.configs.of(GROUP, group_id), self._settings)
@@ -97,7 +103,7 @@ class LedShares:
         found = self._partitions.find(topic, key.topic_id, key.partition)
         if isinstance(found, ErrorCode):
             return found
-        led = Led(key, found, found.epoch, SharePartition(self.limits(key.group_id)))
+        led = Led(key, found, found.epoch, SharePartition(self.limits(key.group_id)), self._partitions.now)
         self.by_key[key] = led
         self._by_partition.setdefault(found.log.key, {})[key] = led
         self._by_group.setdefault(key.group_id, {})[key] = led
@@ -108,6 +114,8 @@ class LedShares:
         if led.ended is not None:
             return
         led.ended = why
+        if not led.is_active:
+            self._loaded(led)
         del self.by_key[led.key]
         for index, place in ((self._by_partition, led.leader.log.key), (self._by_group, led.key.group_id)):
             of_place = index[place]  # type: ignore[index]
@@ -164,7 +172,12 @@ class LedShares:
             self.drop(led, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         led.is_active = True
+        self._loaded(led)
         self._wake(led)
+
+    def _loaded(self, led: Led) -> None:
+        self.loads += 1
+        self.last_loads_s.append(self._partitions.now - led.began)
 
     def on_found(self, event: TimestampFound) -> None:
         led, kept = self._lookups.pop(event.work_id)

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from controller_runtime.broker.effects import RecordsRead, TimestampFound, WorkId
-from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, Effects, Handler, LongAnswers
 from controller_runtime.broker.peers import Peers
 from controller_runtime.broker.purgatory import Purgatory
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.broker.share_partitions import answers, judged
 from controller_runtime.broker.share_partitions.acknowledgements import Acknowledgements, apply
+from controller_runtime.broker.share_partitions.counts import ShareCounts
 from controller_runtime.broker.share_partitions.fetches import Found, ShareFetch, ShareFetches
+from controller_runtime.broker.share_partitions.judged import Judged
 from controller_runtime.broker.share_partitions.led import OWN_WORK, LedShares
 from controller_runtime.broker.share_partitions.persister import Persister
 from controller_runtime.coordinator.share_partitions.acquiring import Wish
@@ -75,12 +77,26 @@ class SharePartitions:
         self._led: Final = LedShares(outside.partitions, settings, self._persister, self._fetches.wake)
         self._refused: Purgatory[None, Respond] = Purgatory()
         """Who found no room for a session: they are told when they would have waited for records."""
+        self._counts: Final = ShareCounts()
+        self._evictions = 0
         self._out: Effects = []
         self._image = outside.partitions.image
 
     @property
-    def session_counts(self) -> SessionCounts:
-        return SessionCounts(len(self._sessions), self._sessions.partition_count)
+    def facts(self) -> ShareFacts:
+        counts, sessions = self._counts, self._sessions
+        return ShareFacts(
+            sessions=len(sessions),
+            partitions=sessions.partition_count,
+            evictions=self._evictions,
+            fetches=counts.fetches,
+            failed_fetches=counts.failed_fetches,
+            acknowledgements=counts.acknowledgements,
+            failed_acknowledgements=counts.failed_acknowledgements,
+            records=dict(counts.records),
+            loads=self._led.loads,
+            last_loads_s=tuple(self._led.last_loads_s),
+        )
 
     # Requests.
 
@@ -98,7 +114,7 @@ class SharePartitions:
         if error != ErrorCode.NONE:
             return [_refusal(event, ShareFetchResponse(error_code=error))]
         may_read = self._may_read(who)
-        said = judged.Judged()
+        said = Judged()
         if judged.has_acknowledgements(request):
             said = yield from judged.judged(image, request, version, may_read)
         session = judged.session_of(self._sessions, image, request, who.connection_id)
@@ -109,10 +125,8 @@ class SharePartitions:
             self._refused.add(refusal, (), Instant(now + max(0, request.max_wait_ms) / 1000), who.connection_id)
             return []
         one = _Fetching(event, session, 0 if session is None else session.epoch)
-        kept = Acknowledgements(lambda: self._kept(one, kept), said.results)
-        if said.said:
-            apply(self._led, _member(request), said.said, kept, now)
-        kept.close()
+        kept = Acknowledgements(lambda: self._kept(one, kept, said), said.results)
+        self._apply(request, said, kept, now)
         is_renewal = version >= FIRST_VERSION_WITH_RENEWALS and request.is_renew_ack
         if session is None or is_renewal:
             self._found(one, kept, {})
@@ -139,8 +153,9 @@ class SharePartitions:
             max_bytes=most_bytes,
             deadline=Instant(now + max(0, request.max_wait_ms) / 1000),
             partitions=wanted,
-            then=lambda found: self._then(one, kept, {**found, **errors}),
+            then=lambda found: self._then(one, kept, found, errors),
         )
+        self._counts.fetched(place for place, _ in wanted)
         begun = self._fetches.begin(fetch)
         return [*self._taken(), *begun]
 
@@ -176,8 +191,17 @@ class SharePartitions:
         turn = epoch % len(wanted) if wanted and epoch >= 1 else 0
         return errors, wanted[turn:] + wanted[:turn]
 
-    def _then(self, one: _Fetching, kept: Acknowledgements, found: Found) -> Effects:
-        self._found(one, kept, found)
+    def _apply(
+        self, request: ShareFetchRequest | ShareAcknowledgeRequest, said: Judged, into: Acknowledgements, now: Instant
+    ) -> None:
+        if said.said:
+            self._counts.acknowledged(said.said)
+            apply(self._led, _member(request), said.said, into, now)
+        into.close()
+
+    def _then(self, one: _Fetching, kept: Acknowledgements, found: Found, errors: Found) -> Effects:
+        self._counts.fetch_failed(place for place, each in found.items() if each.error_code != ErrorCode.NONE)
+        self._found(one, kept, {**found, **errors})
         return self._taken()
 
     def _found(self, one: _Fetching, kept: Acknowledgements, found: Found) -> None:
@@ -185,7 +209,8 @@ class SharePartitions:
         if one.are_kept:
             self._answer(one, kept)
 
-    def _kept(self, one: _Fetching, kept: Acknowledgements) -> None:
+    def _kept(self, one: _Fetching, kept: Acknowledgements, said: Judged) -> None:
+        self._counts.settled(said.said, kept.results)
         one.are_kept = True
         if one.found is not None:
             self._answer(one, kept)
@@ -217,13 +242,14 @@ class SharePartitions:
             return [_refusal(event, ShareAcknowledgeResponse(error_code=error))]
         may_read = self._may_read(event.connection)
         said = yield from judged.judged(image, request, event.api_version, may_read)
-        kept = Acknowledgements(lambda: self._acknowledged(event, request, kept), said.results)
-        if said.said:
-            apply(self._led, _member(request), said.said, kept, now)
-        kept.close()
+        kept = Acknowledgements(lambda: self._acknowledged(event, request, kept, said), said.results)
+        self._apply(request, said, kept, now)
         return self._taken()
 
-    def _acknowledged(self, event: RequestReceived, request: ShareAcknowledgeRequest, kept: Acknowledgements) -> None:
+    def _acknowledged(
+        self, event: RequestReceived, request: ShareAcknowledgeRequest, kept: Acknowledgements, said: Judged
+    ) -> None:
+        self._counts.settled(said.said, kept.results)
         group_id = request.group_id or ""
         if request.share_session_epoch == FINAL_EPOCH:
             self._release(_member(request))
@@ -250,6 +276,7 @@ class SharePartitions:
         out = self._fetches.on_closed(connection_id)
         session, group_id = self._sessions.closed(connection_id)
         if session is not None:
+            self._evictions += 1
             self._let_go(session)
         if group_id is not None and not self._sessions.has_members(group_id):
             self._led.drop_group(group_id)

@@ -192,7 +192,7 @@ class Running:
             in_sync=partitions.in_sync_counts(),
             late_transactions=_late_transactions(broker),
             fetch_sessions=broker.sessions.cache.counts,
-            share_sessions=broker.share_sessions,
+            shared=broker.share_facts,
             batches=batch_facts(self._node, self._observer),
             failed_requests=failed_requests(self._node.meta.faults, broker.faults, self._faults),
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.node import Node
@@ -179,7 +180,8 @@ class NodeFacts:
     late_transactions: int = 0
     """Partitions of which one hangs."""
     fetch_sessions: SessionCounts = SessionCounts()
-    share_sessions: SessionCounts = SessionCounts()
+    shared: ShareFacts = ShareFacts()
+    """Partitions that groups share."""
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)

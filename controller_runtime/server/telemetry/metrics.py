@@ -14,6 +14,7 @@ from typing import Final
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.broker.fetch_sessions import SessionCounts
+from controller_runtime.broker.share_facts import WORDS, ShareFacts
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelFacts
@@ -26,7 +27,7 @@ from controller_runtime.server.telemetry.facts import (
     SecurityFacts,
 )
 from controller_runtime.server.telemetry.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
-from controller_runtime.server.telemetry.measuring import Distribution
+from controller_runtime.server.telemetry.measuring import Distribution, distribution_of
 from controller_runtime.values import dataclass
 
 BAD_ANSWERS: Final = dict.fromkeys(
@@ -273,10 +274,7 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         late = jmx_name("kafka.server", "ReplicaManager", "PartitionsWithLateTransactionsCount")
         yield Sample(late, facts.late_transactions)
         yield from _fetch_sessions(facts.fetch_sessions)
-        shared = facts.share_sessions
-        yield Sample(jmx_name("kafka.server", "ShareSessionCache", "ShareSessionsCount"), shared.sessions)
-        yield Sample(jmx_name("kafka.server", "ShareSessionCache", "SharePartitionsCount"), shared.partitions)
-
+        yield from _shared(facts.shared)
     if facts.batches is not None:
         yield from _distribution(
             jmx_name("kafka.server", "BrokerMetadataListener", "MetadataBatchSizes"), facts.batches.records
@@ -307,6 +305,28 @@ def _fetch_sessions(counts: SessionCounts) -> Iterable[Sample]:
     yield Sample(jmx_name("kafka.server", cache, "NumIncrementalFetchPartitionsCached"), counts.partitions)
     evictions = jmx_name("kafka.server", cache, "IncrementalFetchSessionEvictionsPerSec")
     yield Sample(f"{evictions}_count", counts.evictions, kind="counter")
+
+
+def _shared(shared: ShareFacts) -> Iterable[Sample]:
+    cache, topics, groups = "ShareSessionCache", "BrokerTopicMetrics", "ShareGroupMetrics"
+    yield Sample(jmx_name("kafka.server", cache, "ShareSessionsCount"), shared.sessions)
+    yield Sample(jmx_name("kafka.server", cache, "SharePartitionsCount"), shared.partitions)
+    evictions = jmx_name("kafka.server", cache, "ShareSessionEvictionsPerSec")
+    yield Sample(f"{evictions}_count", shared.evictions, kind="counter")
+    for name, count in (
+        ("TotalShareFetchRequestsPerSec", shared.fetches),
+        ("FailedShareFetchRequestsPerSec", shared.failed_fetches),
+        ("TotalShareAcknowledgementRequestsPerSec", shared.acknowledgements),
+        ("FailedShareAcknowledgementRequestsPerSec", shared.failed_acknowledgements),
+    ):
+        yield Sample(jmx_name("kafka.server", topics, name) + "_count", count, kind="counter")
+    records = jmx_name("kafka.server", groups, "RecordAcknowledgementsPerSec") + "_count"
+    for word, name in WORDS.items():
+        yield Sample(records, shared.records.get(word, 0), (("acktype", name),), "counter")
+    took_ms = [seconds * 1000 for seconds in shared.last_loads_s]
+    yield from _distribution(
+        jmx_name("kafka.server", groups, "PartitionLoadTimeMs"), distribution_of(took_ms, shared.loads)
+    )
 
 
 def _metadata(facts: NodeFacts) -> Iterable[Sample]:

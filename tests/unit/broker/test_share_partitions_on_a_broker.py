@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from controller_runtime.broker.fetch_sessions import SessionCounts
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import initialize_share_group_state_request as initializes
+from controller_runtime.protocol.messages import share_acknowledge_request as acknowledges
 from controller_runtime.protocol.messages import share_fetch_request as fetches
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -20,6 +23,7 @@ from controller_runtime.protocol.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from controller_runtime.protocol.messages.share_acknowledge_response import ShareAcknowledgeResponse
 from controller_runtime.protocol.messages.share_fetch_response import ShareFetchResponse
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from support.nodes.broker_world import BrokerWorld
@@ -82,6 +86,34 @@ def fetch(world: BrokerWorld, member: str, epoch: int, *places: int, wait_ms: in
     )
 
 
+def acknowledged(
+    world: BrokerWorld, epoch: int, *said: tuple[int, int, int, tuple[int, ...]], member: str = "m"
+) -> list[tuple[int, int]]:
+    """Of each partition the first offset, the last, and the words: the code of each."""
+    parts = tuple(
+        acknowledges.AcknowledgePartition(
+            partition_index=place,
+            acknowledgement_batches=(
+                acknowledges.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=words),
+            ),
+        )
+        for place, first, last, words in said
+    )
+    topic = acknowledges.AcknowledgeTopic(topic_id=topic_id(world), partitions=parts)
+    request = acknowledges.ShareAcknowledgeRequest(
+        group_id=GROUP, member_id=member, share_session_epoch=epoch, topics=(topic,)
+    )
+    answer = world.ask(request, ShareAcknowledgeResponse)
+    assert answer.error_code == ErrorCode.NONE
+    return sorted((one.partition_index, one.error_code) for each in answer.responses for one in each.partitions)
+
+
+def sessions(world: BrokerWorld) -> tuple[int, int, int]:
+    """And their partitions, and how many ended with their connection."""
+    facts = world.service.share_facts
+    return facts.sessions, facts.partitions, facts.evictions
+
+
 def told(world: BrokerWorld, request: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
     """By partition: the code, and what was acquired."""
     answer = world.answers[request]  # type: ignore[index]
@@ -116,10 +148,10 @@ def test_who_waits_gets_what_a_closed_connection_leaves() -> None:
     second = world.send(fetch(world, "second", 0, 0, wait_ms=20_000), connection=3)
     world.settle()
     assert second not in world.answers
-    assert world.service.share_sessions == SessionCounts(sessions=3, partitions=3)
+    assert sessions(world) == (3, 3, 0)
     world.hang_up(2)
     world.settle()
-    assert world.service.share_sessions == SessionCounts(sessions=2, partitions=2)
+    assert sessions(world) == (2, 2, 1)
     assert told(world, second) == [(0, ErrorCode.NONE, [(0, 9, 2)])]
 
 
@@ -145,3 +177,42 @@ def test_who_waits_for_a_partition_that_is_led_elsewhere_is_told() -> None:
     world.see_metadata()
     world.settle()
     assert told(world, second) == [(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, [])]
+
+
+def test_requests_are_counted_by_topics_and_what_is_said_by_records() -> None:
+    """As Kafka's BrokerTopicMetrics and ShareGroupMetrics: two partitions of a topic are one; a gap is nothing; what is
+    refused is no record; who fetches nothing has not fetched.
+    """
+    world = serving(0, 1)
+    assert world.service.share_facts == ShareFacts(
+        sessions=1, partitions=1, fetches=1, failed_fetches=1, records=dict.fromkeys((1, 2, 3, 4), 0), loads=1,
+        last_loads_s=world.service.share_facts.last_loads_s,
+    )  # fmt: skip
+    world.send(fetch(world, "m", 0, 0, 1))
+    world.settle()
+    said = ((0, 0, 5, (1,)), (1, 0, 4, (0, 2, 3, 3, 1)))
+    assert acknowledged(world, 1, *said) == [(0, ErrorCode.NONE), (1, ErrorCode.NONE)]
+    assert acknowledged(world, 2, (1, 2, 2, (1,))) == [(1, ErrorCode.INVALID_RECORD_STATE)]
+    facts = world.service.share_facts
+    assert (facts.fetches, facts.failed_fetches) == (2, 1)
+    assert (facts.acknowledgements, facts.failed_acknowledgements) == (2, 1)
+    assert facts.records == {1: 7, 2: 1, 3: 2, 4: 0}
+    assert (facts.loads, len(facts.last_loads_s)) == (3, 3)
+    world.send(fetch(world, "m", -1))
+    world.settle()
+    assert sessions(world) == (1, 1, 0), "who says farewell is not put out"
+    assert world.service.share_facts.fetches == 2
+
+
+def test_who_acknowledges_while_fetching_is_counted_as_if_it_had_only_acknowledged() -> None:
+    world = serving(0)
+    world.send(fetch(world, "m", 0, 0))
+    world.settle()
+    batch = fetches.AcknowledgementBatch(first_offset=0, last_offset=3, acknowledge_types=(2,))
+    part = fetches.FetchPartition(partition_index=0, acknowledgement_batches=(batch,))
+    topic = fetches.FetchTopic(topic_id=topic_id(world), partitions=(part,))
+    world.send(replace(fetch(world, "m", 1), topics=(topic,)))
+    world.settle()
+    facts = world.service.share_facts
+    assert (facts.acknowledgements, facts.failed_acknowledgements, facts.records[2]) == (1, 0, 4)
+    assert facts.fetches == 3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelObserver
@@ -122,6 +123,32 @@ def test_no_name_of_the_quorums_kips_is_missing() -> None:
     assert len(without_meaning) == 8, "docs/deviations.md says why there are none"
     assert kafka - without_meaning - {sample.name for sample in samples(FACTS)} == set()
     assert len(kafka) > 80
+
+
+def test_no_name_of_share_groups_is_missing_at_the_leader_of_their_partitions() -> None:
+    """KIP-932 as of Apache Kafka 4.3.1: the requests, the records, the sessions."""
+    kafka = {name for name in names_of_kafka() if re.search("_brokertopicmetrics_.*share|_share(group|session)", name)}
+    assert len(kafka) == 9
+    ours = {sample.name for sample in samples(FACTS)}
+    assert {name for name in kafka if not {name, f"{name}_count"} & ours} == set()
+    shared = ShareFacts(
+        sessions=3, partitions=4, evictions=5, fetches=6, failed_fetches=7, acknowledgements=8,
+        failed_acknowledgements=9, records={1: 10, 4: 11}, loads=300, last_loads_s=(0.25, 0.75),
+    )  # fmt: skip
+    facts = replace(FACTS, shared=shared)
+
+    def shown(kind: str, name: str, **labels: str) -> float:
+        return value(facts, "kafka.server", kind, name, **labels)
+
+    cache, topics, groups = "ShareSessionCache", "BrokerTopicMetrics", "ShareGroupMetrics"
+    assert (shown(cache, "ShareSessionsCount"), shown(cache, "SharePartitionsCount")) == (3, 4)
+    assert shown(cache, "ShareSessionEvictionsPerSec_count") == 5
+    assert [shown(topics, f"{what}ShareFetchRequestsPerSec_count") for what in ("Total", "Failed")] == [6, 7]
+    assert [shown(topics, f"{what}ShareAcknowledgementRequestsPerSec_count") for what in ("Total", "Failed")] == [8, 9]
+    said = [shown(groups, "RecordAcknowledgementsPerSec_count", acktype=word) for word in ("Accept", "Reject", "Renew")]
+    assert said == [10, 0, 11]
+    load = "PartitionLoadTimeMs"
+    assert [shown(groups, f"{load}{what}") for what in ("_count", "_mean", "_max")] == [300, 500, 750]
 
 
 def test_the_channel_has_totals_and_rates_and_the_sizes_of_requests() -> None:
