@@ -53,7 +53,7 @@ class Streamers(Members):
         return self.beat(member_id, 0, **(told | more))
 
     def beat(self, member_id: str, epoch: int, **more: Any) -> Any:
-        told = {"group_id": "s", "member_id": member_id, "member_epoch": epoch}
+        told: dict[str, Any] = {"group_id": "s", "member_id": member_id, "member_epoch": epoch}
         return self.ask(StreamsGroupHeartbeatRequest(**(told | more)))
 
     def epoch(self) -> int:
