@@ -44,15 +44,15 @@ class Streamers(Members):
         super().__init__()
         self.replay(FeatureLevelRecord(name="streams.version", feature_level=1))
 
-    def join(self, member_id: str, *parts: Subtopology, epoch: int = 0, **more: Any) -> Any:
+    def come(self, member_id: str, *parts: Subtopology, epoch: int = 0, **more: Any) -> Any:
         """With a topology of this epoch."""
         told: dict[str, Any] = {
             "rebalance_timeout_ms": 10_000, "topology": Topology(epoch=epoch, subtopologies=parts or (READS,)),
             "process_id": member_id, **owns(),
         }  # fmt: skip
-        return self.beat(member_id, 0, **(told | more))
+        return self.stream(member_id, 0, **(told | more))
 
-    def beat(self, member_id: str, epoch: int, **more: Any) -> Any:
+    def stream(self, member_id: str, epoch: int, **more: Any) -> Any:
         told: dict[str, Any] = {"group_id": "s", "member_id": member_id, "member_epoch": epoch}
         return self.ask(StreamsGroupHeartbeatRequest(**(told | more)))
 
@@ -79,21 +79,21 @@ def tasks(answer: Any) -> tuple[int, ...]:
 def shared() -> tuple[Streamers, tuple[int, ...]]:
     """Member a had all tasks at epoch 2, and has given up half of them: what it has at epoch 3."""
     world = Streamers()
-    world.join("a")
+    world.come("a")
     world.wait(3.1)
-    assert tasks(world.beat("a", 1)) == EIGHT
-    world.join("b")
+    assert tasks(world.stream("a", 1)) == EIGHT
+    world.come("b")
     world.wait(1.1)
-    world.beat("b", 2)
-    kept = tasks(world.beat("a", 2, **owns(*EIGHT)))
+    world.stream("b", 2)
+    kept = tasks(world.stream("a", 2, **owns(*EIGHT)))
     assert len(kept) == 4
-    assert world.beat("a", 2, **owns(*kept)).member_epoch == 3
+    assert world.stream("a", 2, **owns(*kept)).member_epoch == 3
     return world, kept
 
 
 def test_an_epoch_that_a_member_has_not_got_yet_is_refused() -> None:
     world, kept = shared()
-    refused = world.beat("a", 4, **owns(*kept))
+    refused = world.stream("a", 4, **owns(*kept))
     assert refused.error_code == ErrorCode.FENCED_MEMBER_EPOCH
     assert "has a greater member epoch (4) than the one known by the group coordinator (3)" in refused.error_message
 
@@ -101,38 +101,38 @@ def test_an_epoch_that_a_member_has_not_got_yet_is_refused() -> None:
 def test_who_did_not_hear_of_his_new_epoch_goes_on_with_the_one_before() -> None:
     """If he has nothing but what is his: else he has missed more than an answer."""
     world, kept = shared()
-    assert world.beat("a", 2, **owns(*kept)).member_epoch == 3
-    assert world.beat("a", 2, **owns(*kept[:2])).member_epoch == 3
-    refused = world.beat("a", 2, **owns(*EIGHT))
+    assert world.stream("a", 2, **owns(*kept)).member_epoch == 3
+    assert world.stream("a", 2, **owns(*kept[:2])).member_epoch == 3
+    refused = world.stream("a", 2, **owns(*EIGHT))
     assert refused.error_code == ErrorCode.FENCED_MEMBER_EPOCH
     assert "has a smaller member epoch (2)" in refused.error_message
-    assert world.beat("a", 2).error_code == ErrorCode.FENCED_MEMBER_EPOCH, "it does not say what it has"
-    assert world.beat("a", 1, **owns(*kept)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert world.stream("a", 2).error_code == ErrorCode.FENCED_MEMBER_EPOCH, "it does not say what it has"
+    assert world.stream("a", 1, **owns(*kept)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_tasks_that_are_not_in_the_topology_are_refused() -> None:
     world, kept = shared()
-    refused = world.beat("a", 3, **owns(*kept, 8))
+    refused = world.stream("a", 3, **owns(*kept, 8))
     assert (refused.error_code, refused.error_message) == (
         ErrorCode.INVALID_REQUEST, "Task 8 for subtopology 0 is invalid. Number of tasks for this subtopology: 8",
     )  # fmt: skip
     other = {**owns(), "standby_tasks": (TaskIds(subtopology_id="9", partitions=(0,)),)}
-    assert world.beat("a", 3, **other).error_message == "Subtopology 9 does not exist in the topology."
-    assert world.beat("a", 3, **owns(*kept)).error_code == ErrorCode.NONE
+    assert world.stream("a", 3, **other).error_message == "Subtopology 9 does not exist in the topology."
+    assert world.stream("a", 3, **owns(*kept)).error_code == ErrorCode.NONE
 
 
 def test_the_first_topology_holds_and_who_is_behind_is_told() -> None:
     world = Streamers()
-    assert statuses(world.join("a", epoch=1)) == [DELAYED]
+    assert statuses(world.come("a", epoch=1)) == [DELAYED]
     other = Subtopology(subtopology_id="1", source_topics=(READ,))
     for epoch in (1, 2):
-        refused = world.join("b", other, epoch=epoch)
+        refused = world.come("b", other, epoch=epoch)
         assert (refused.error_code, refused.error_message) == (
             ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.",
         )  # fmt: skip
-    behind = world.join("b", other, epoch=0)
+    behind = world.come("b", other, epoch=0)
     assert statuses(behind)[0] == STALE_TOPOLOGY
-    assert STALE_TOPOLOGY not in statuses(world.join("c", epoch=1))
+    assert STALE_TOPOLOGY not in statuses(world.come("c", epoch=1))
 
 
 def test_offsets_may_come_with_the_epoch_at_which_the_task_was_assigned() -> None:
@@ -140,7 +140,7 @@ def test_offsets_may_come_with_the_epoch_at_which_the_task_was_assigned() -> Non
     lost = next(each for each in EIGHT if each not in kept)
     assert codes(world.ask(commit({kept[0]: 5}, "a", 2, "s"), 9)) == {ErrorCode.NONE}
     assert codes(world.ask(commit({lost: 5}, "a", 2, "s"), 9)) == {ErrorCode.STALE_MEMBER_EPOCH}
-    taken = tasks(world.beat("b", 3))
+    taken = tasks(world.stream("b", 3))
     assert lost in taken
     assert codes(world.ask(commit({lost: 5}, "b", 2, "s"), 9)) == {ErrorCode.STALE_MEMBER_EPOCH}
     assert codes(world.ask(commit({lost: 5}, "b", 3, "s"), 9)) == {ErrorCode.NONE}
@@ -164,12 +164,12 @@ def test_offsets_are_told_to_members_with_their_epoch() -> None:
 
 def test_a_member_that_goes_leaves_its_tasks_to_the_others() -> None:
     world, kept = shared()
-    world.beat("b", 3)
+    world.stream("b", 3)
     before = world.epoch()
-    assert world.beat("a", -1).member_epoch == -1
+    assert world.stream("a", -1).member_epoch == -1
     assert world.epoch() == before + 1
     world.wait(1.1)
-    assert tasks(world.beat("b", 3)) == EIGHT
+    assert tasks(world.stream("b", 3)) == EIGHT
     assert set(kept) < set(EIGHT)
 
 
@@ -187,20 +187,20 @@ def test_joined_topics_have_the_same_number_of_partitions() -> None:
         )
 
     with three_partitions("few") as world:
-        assert MISSING_INTERNAL in statuses(world.join("a", writes, joins()))
+        assert MISSING_INTERNAL in statuses(world.come("a", writes, joins()))
         assert {name: each.num_partitions for name, each in world.logs.to_make.items()} == {"by-key": 8, "joined": 8}
     with three_partitions("few") as world:
-        assert WRONG_PARTITIONS in statuses(world.join("a", writes, joins(5)))
+        assert WRONG_PARTITIONS in statuses(world.come("a", writes, joins(5)))
         assert not world.logs.to_make
     with three_partitions("few") as world:
         both = CopartitionGroup(source_topics=(0, 1))
         two = Subtopology(subtopology_id="0", source_topics=(READ, "few"), copartition_groups=(both,))
-        assert WRONG_PARTITIONS in statuses(world.join("a", two))
+        assert WRONG_PARTITIONS in statuses(world.come("a", two))
     with three_partitions("few") as world:
         apart = Subtopology(
             subtopology_id="0", source_topics=(READ, "few"), state_changelog_topics=(TopicInfo(name="log"),)
         )
-        world.join("a", apart)
+        world.come("a", apart)
         assert world.logs.to_make["log"].num_partitions == 8, "as many as it has tasks"
 
 
