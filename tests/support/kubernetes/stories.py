@@ -111,6 +111,7 @@ STORIES: Final = (
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
     Story("test_java_fields.py", 60),
+    Story("test_operator_ingress.py", 150, soak=True),
     Story("test_operator_secure.py", 45),
     Story("test_operator_secure.py", 60, "copy_from_each_other"),
     Story("test_operator_secure.py", 40, "by_certificate_and_by_token"),
