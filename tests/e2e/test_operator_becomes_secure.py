@@ -1,5 +1,5 @@
 """A plaintext cluster that runs becomes a secure one under a producer with acks=all, on a real Kubernetes: with the
-bundled runtime, and with Apache Kafka's own image.
+bundled runtime, with Apache Kafka's own image, and the short way of a runtime with one controller.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from typing import Any, Final
 import pytest
 
 from support.kubernetes.cluster import ROOT, Kubernetes
-from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
+from support.kubernetes.operator_process import (
+    DEVCLUSTER,
+    Images,
+    OperatorProcess,
+    Story,
+    default_spec,
+    eventually,
+    operator,
+    pool,
+)
 from support.kubernetes.producing import producing
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(2400)]
@@ -25,12 +34,18 @@ deadline, so a longer pause fails it anyway.
 """
 
 
-@pytest.fixture(scope="module", params=["runtime", "apache-kafka"])
+ONE_CONTROLLER: Final = {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+
+
+@pytest.fixture(scope="module", params=["runtime", "apache-kafka", "one-controller"])
 def story(
     kubernetes: Kubernetes, resource_definition: None, images: Images, request: pytest.FixtureRequest
 ) -> Iterator[Story]:
     with kubernetes.namespace("op-becomes") as namespace:
-        yield Story(kubernetes, namespace, images(request.param))
+        found = Story(kubernetes, namespace, images(request.param.replace("one-controller", "runtime")))
+        if request.param == "one-controller":
+            found.spec = {**default_spec(found.image), "controllers": ONE_CONTROLLER}
+        yield found
 
 
 @pytest.fixture(scope="module")
