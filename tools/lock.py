@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LOCKS: dict[str, list[str]] = {
     "requirements-runtime.lock": [],
-    "requirements-operator.lock": ["--extra", "operator"],
+    "requirements-operator.lock": ["--extra", "operator", "--extra", "store"],
     "requirements-spark.lock": ["--extra", "pipeline", "--extra", "store", "--extra", "iceberg"],
     "requirements-dev.lock": [
         "--extra",

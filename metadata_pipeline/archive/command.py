@@ -50,6 +50,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--store", metavar="URL", help="keep a copy there, too: s3://bucket/prefix")
     made.add_argument("--store-keys", metavar="DIRECTORY", help="encrypt it: files with 32 bytes in Base64, see docs")
     made.add_argument(
+        "--store-credentials", metavar="DIRECTORY", help="files AWS_ACCESS_KEY_ID and so on, not the environment"
+    )
+    made.add_argument(
         "--store-seconds", type=_positive, default=30.0, metavar="SECONDS", help="a record waits so long (30)"
     )
     made.add_argument("--store-bytes", type=_count, default=8 << 20, metavar="BYTES", help="of a piece, at most")
@@ -68,8 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     store = None
     if options.store is not None:
         keys = Path(options.store_keys) if options.store_keys is not None else None
+        credentials = Path(options.store_credentials) if options.store_credentials is not None else None
         store = StoreSettings(
-            options.store, keys, piece_seconds=options.store_seconds, piece_bytes=options.store_bytes,
+            options.store, keys, credentials, piece_seconds=options.store_seconds, piece_bytes=options.store_bytes,
             verify_seconds=options.verify_seconds, keep_seconds=keep,
         )  # fmt: skip
     settings = Settings(

@@ -25,6 +25,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("url", metavar="URL", help="s3://bucket/prefix")
     made.add_argument("directory", nargs="?", metavar="DIRECTORY", help="empty or new; without: say what is there")
     made.add_argument("--store-keys", metavar="DIRECTORY", help="the keys that it was encrypted with")
+    made.add_argument(
+        "--store-credentials", metavar="DIRECTORY", help="files AWS_ACCESS_KEY_ID and so on, not the environment"
+    )
     made.add_argument("--aside", type=int, metavar="N", help="not the log that goes on, but the Nth that is aside")
     return made
 
@@ -33,8 +36,9 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     os.umask(0o077)
     keys = Path(options.store_keys) if options.store_keys is not None else None
+    credentials = Path(options.store_credentials) if options.store_credentials is not None else None
     try:
-        objects = open_objects(StoreSettings(options.url, keys))
+        objects = open_objects(StoreSettings(options.url, keys, credentials))
         found = objects.manifest()
         if found is None:
             return _failed(f"{options.url} has no archive", "name the address that --store had")

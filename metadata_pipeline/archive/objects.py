@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from metadata_pipeline.archive import manifest as manifests
@@ -28,9 +29,9 @@ PART_BYTES: Final = 8 << 20
 class Objects:
     """Of one archive, below one address. `take_over` before anything is put."""
 
-    def __init__(self, url: str, keys: Keys | None) -> None:
+    def __init__(self, url: str, keys: Keys | None, credentials: Path | None = None) -> None:
         with _told():
-            self._bucket = Bucket(url)
+            self._bucket = Bucket(url, credentials)
         self.url = self._bucket.url
         self.keys = keys
         self._nonce = uuid.uuid4().hex

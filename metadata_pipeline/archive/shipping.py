@@ -46,6 +46,8 @@ class StoreSettings:
     url: str
     keys: Path | None = None
     """A directory of keys; None: what is put is not encrypted here."""
+    credentials: Path | None = None
+    """A directory with AWS_ACCESS_KEY_ID and so on; None: the environment has them."""
     piece_seconds: float = 30.0
     """So long the oldest record waits before a piece is put."""
     piece_bytes: int = 8 << 20
@@ -59,7 +61,7 @@ def open_objects(settings: StoreSettings) -> Objects:
         keys = None if settings.keys is None else load_keys(settings.keys)
     except (BadKeys, OSError) as error:
         raise StoreProblem(StoreStanding.BAD_KEYS, str(error)) from error
-    return Objects(settings.url, keys)
+    return Objects(settings.url, keys, settings.credentials)
 
 
 class Shipper:

@@ -1,12 +1,14 @@
 """An object store through obstore: S3 and what speaks like it, Google's, Azure's, or a directory.
 
 Credentials and endpoint are the environment's (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP and so on), as every
-tool of these stores takes them.
+tool of these stores takes them; also the file with the endpoint's own authority (AWS_CA_BUNDLE). Credentials may come
+from a directory instead, as Kubernetes mounts a Secret: what is there when a bucket is opened counts.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -15,14 +17,54 @@ from typing import Any, Final
 from metadata_pipeline.problems import PipelineError
 
 _RETRIES: Any = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
+_VARIES: Final = re.compile(r" in [0-9.]+(?:ns|µs|ms|s)\b|<(RequestId|HostId)>.*?</\1>")
+"""What a store says otherwise each time: whoever tells it would tell it as new."""
 _NEXT: Final = (
     "mend the address or what the environment says (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ...), then run again"
 )
 
 
+CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+AUTHORITY: Final = "AWS_CA_BUNDLE"
+
+
 def _options() -> Any:
     insecure = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
-    return {"connect_timeout": "5s", "timeout": "120s", "allow_http": insecure}
+    found: dict[str, Any] = {"connect_timeout": "5s", "timeout": "120s", "allow_http": insecure}
+    if bundle := os.environ.get(AUTHORITY):
+        found["root_certificate"] = _authority(Path(bundle))
+    return found
+
+
+def _authority(path: Path) -> bytes:
+    """Trusted beside the system's. Raises StoreError."""
+    try:
+        found = path.read_bytes()
+    except OSError as error:
+        what = f"the certificate of the store's authority cannot be read: {error}"
+        raise StoreError(what, f"put it there, or take {AUTHORITY} away", refused=True) from error
+    if b"-----BEGIN CERTIFICATE-----" not in found:
+        what = f"{path} has no certificate in PEM"
+        raise StoreError(what, f"put the certificate of the store's authority into {path}", refused=True)
+    return found
+
+
+def _credentials(directory: Path) -> dict[str, str]:
+    """Of the files with these names. Raises StoreError, which never has what a file holds."""
+    found: dict[str, str] = {}
+    for name in CREDENTIALS:
+        try:
+            found[name.lower()] = (directory / name).read_text("ascii").strip()
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            what = f"{directory / name} cannot be read ({type(error).__name__})"
+            raise StoreError(what, f"write {name} into {directory / name}, as ASCII", refused=True) from None
+    missing = [name for name in CREDENTIALS[:2] if not found.get(name.lower())]
+    if missing:
+        what = f"{directory} has no {' and no '.join(missing)}"
+        raise StoreError(what, f"put {' and '.join(missing)} there", refused=True)
+    return found
 
 
 class Exists(Exception):
@@ -44,7 +86,7 @@ class StoreError(PipelineError):
 class Bucket:
     """Objects by name below one address. Every call raises StoreError for what the store refuses."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, credentials: Path | None = None) -> None:
         self.url = url.rstrip("/")
         try:
             from obstore.store import from_url
@@ -52,8 +94,10 @@ class Bucket:
             raise PipelineError(
                 f"{url} needs a client of object stores ({missing})", "pip install 'quorate[pipeline,store]'"
             ) from missing
+        options = _options()
+        known: Any = {} if credentials is None else {"config": _credentials(credentials)}
         try:
-            self._store: Any = from_url(self.url, client_options=_options(), retry_config=_RETRIES)
+            self._store: Any = from_url(self.url, client_options=options, retry_config=_RETRIES, **known)
         except Exception as error:
             raise self._failed(error) from error
 
@@ -136,6 +180,6 @@ class Bucket:
     def _failed(self, error: Exception) -> StoreError:
         from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        why = _VARIES.sub("", (str(error).strip().splitlines() or [type(error).__name__])[0])
         refused = isinstance(error, PermissionDeniedError | UnauthenticatedError)
         return StoreError(f"{self.url}: {why[:300]}", _NEXT, refused=refused)

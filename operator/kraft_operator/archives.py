@@ -13,11 +13,20 @@ from typing import Any, Final
 VERSION: Final = 1
 FOLLOWING: Final = "Following"
 STARTING: Final = "Starting"
+SHIPPING: Final = "Shipping"
 MAX_TEXT: Final = 1000
+MAX_KEYS: Final = 16
 STANDINGS: Final = frozenset(
     (
         STARTING, FOLLOWING, "Away", "Refused", "AnotherCluster", "Forked", "Malformed", "Damaged", "Truncated",
         "InUse", "DiskFailed", "StoreAway",
+    )
+)  # fmt: skip
+
+
+STORE_STANDINGS: Final = frozenset(
+    (
+        STARTING, SHIPPING, "Away", "Refused", "InUse", "AnotherCluster", "Forked", "Damaged", "Lost", "BadKeys",
     )
 )  # fmt: skip
 
@@ -34,6 +43,26 @@ class ArchiveVerified:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSeen:
+    """Of the copy in an object store."""
+
+    standing: str
+    why: str = ""
+    remedy: str = ""
+    end: int = -1
+    lag: int = -1
+    """Records of the archive that are not in the store."""
+    contact: float = 0.0
+    """When all that was due was there last, in seconds since 1970; 0: never."""
+    encrypted: bool = False
+    keys: tuple[str, ...] = ()
+    """Ids of the keys that its objects need."""
+    verified_end: int = -1
+    verified_at: float = 0.0
+    """When every object was last seen to be there."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveSeen:
     standing: str
     why: str = ""
@@ -47,6 +76,7 @@ class ArchiveSeen:
     """When nothing was missing last, in seconds since 1970; 0: never."""
     asides: int = 0
     verified: ArchiveVerified | None = None
+    store: StoreSeen | None = None
 
 
 def archive_seen(page: str) -> ArchiveSeen | None:
@@ -65,6 +95,7 @@ def archive_seen(page: str) -> ArchiveSeen | None:
             caught_up=float(found["caughtUp"] or 0),
             asides=int(found["asides"]),
             verified=_verified(found["verified"]),
+            store=_store(found.get("store")),
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
@@ -75,4 +106,21 @@ def _verified(found: Mapping[str, Any] | None) -> ArchiveVerified | None:
         return None
     return ArchiveVerified(
         int(found["start"]), int(found["end"]), int(found["epoch"]), str(found["digest"])[:64], at=float(found["at"])
+    )
+
+
+def _store(found: Mapping[str, Any] | None) -> StoreSeen | None:
+    if found is None or found["standing"] not in STORE_STANDINGS:
+        return None
+    return StoreSeen(
+        str(found["standing"]),
+        str(found["why"])[:MAX_TEXT],
+        str(found["next"])[:MAX_TEXT],
+        end=int(found["end"]),
+        lag=int(found["lag"]),
+        contact=float(found["contact"] or 0),
+        encrypted=found["encrypted"] is True,
+        keys=tuple(str(each)[:64] for each in found["keys"])[:MAX_KEYS],
+        verified_end=int(found["verifiedEnd"]),
+        verified_at=float(found["verifiedAt"] or 0),
     )

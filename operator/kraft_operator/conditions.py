@@ -37,12 +37,13 @@ HEALTHY: Final = {
     Topic.DOMAINS: ("Satisfied", "no failure domain holds a majority of the voters"),
     Topic.SECURITY: ("Valid", "every certificate of the cluster is good, and none is due"),
     Topic.ARCHIVE: ("Following", "the archive of the metadata log follows the quorum, and its disk is whole"),
+    Topic.ARCHIVE_COPY: ("Shipping", "the object store has what the archive has, but for what waits to be put"),
     Topic.AUDIT: ("NoneFailed", "no audit of the archive has failed; .status.archive.audit says what the newest found"),
     Topic.REGISTRATIONS: ("Clean", "only nodes of this cluster are registered"),
 }
 ASIDE: Final = (
     *(Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.value),
-    *(Topic.ARCHIVE.value, Topic.AUDIT.value),
+    *(Topic.ARCHIVE.value, Topic.ARCHIVE_COPY.value, Topic.AUDIT.value),
 )
 """Conditions that may be False while the cluster serves as it should."""
 
@@ -52,7 +53,8 @@ def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) ->
     by_topic = {topic: [each for each in findings if each.topic is topic] for topic in Topic}
     absent = {
         *((Topic.SECURITY,) if not cluster.spec.security.certified else ()),
-        *((Topic.ARCHIVE, Topic.AUDIT) if cluster.spec.archive is None else ()),
+        *((Topic.ARCHIVE, Topic.ARCHIVE_COPY, Topic.AUDIT) if cluster.spec.archive is None else ()),
+        *((Topic.ARCHIVE_COPY,) if cluster.spec.archive and cluster.spec.archive.store is None else ()),
         *((Topic.AUDIT,) if cluster.spec.archive and cluster.spec.archive.audit is None else ()),
     }
     topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY if topic not in absent]

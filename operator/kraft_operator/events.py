@@ -50,6 +50,7 @@ WARNED: Final = (
     "VersionFinalized",
     "RegistrationsClean",
     "ArchiveCurrent",
+    "ArchiveCopyCurrent",
     "AuditCurrent",
 )
 EXPECTED: Final = frozenset(

@@ -16,6 +16,7 @@ from kraft_operator.api.roles import BROKER, CONTROLLER
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.audit_status import audit_status
 from kraft_operator.conditions import Condition, condition, conditions, dated
+from kraft_operator.copy_status import copy_status
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.operations.from_archive import published
@@ -191,6 +192,7 @@ def _archive(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None, o
     if cluster.spec.archive is None:
         return {}
     where: Status = {"claim": names.archive_claim(cluster.name), "access": "Restricted", "secrets": SECRETS}
+    where |= copy_status(cluster, observed.archive, old)
     where |= audit_status(cluster, observed.audit, ledger.cluster_id if ledger is not None else "", old)
     seen, before = observed.archive, old.get("archive") or {}
     if seen is None:

@@ -25,6 +25,8 @@ Object = dict[str, Any]
 
 FROM = {"claimName": "archive-old-archive-0", "clusterID": "4L6g3nShT-eMCtK--X86sw"}
 
+STORE = {"url": "s3://backups/kafka/demo", "region": "r-1", "credentialsSecret": "s3"}
+
 BASE: Object = {
     "apiVersion": "kraft.quorate.dev/v1alpha1",
     "kind": "KRaftCluster",
@@ -57,6 +59,7 @@ BASE: Object = {
             "retention": "24h",
             "beginning": 1,
             "audit": {"schedule": "17 3 * * *", "image": "localhost/quorate/spark:dev"},
+            "objectStore": STORE,
         },
     },
 }
@@ -206,6 +209,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.archive.audit", {"schedule": "@daily"}, "spec.archive.audit.image: Required value"),
     ("spec.archive.audit", {"image": "a:1"}, "spec.archive.audit.schedule: Required value"),
     ("spec.archive.audit.lake", {}, "spec.archive.audit.lake.claimName: Required value"),
+    ("spec.archive.objectStore.url", "gs://backups", "spec.archive.objectStore.url in body should match"),
+    ("spec.archive.objectStore.url", None, "spec.archive.objectStore.url: Required value"),
+    ("spec.archive.objectStore.credentialsSecret", None, "spec.archive.objectStore.credentialsSecret: Required value"),
+    ("spec.archive.objectStore.region", None, "objectStore needs a region, or the endpoint"),
+    ("spec.archive.objectStore.endpoint", "https://me:word@minio", "objectStore.endpoint in body should match"),
+    ("spec.archive.objectStore.endpoint", "http://minio:9000", "an endpoint without TLS needs an encryptionSecret"),
+    ("spec.archive.objectStore", {**STORE, "caSecret": "a", "caConfigMap": "b"}, "takes caSecret or caConfigMap"),
     ("spec.archive.audit.suspend", "no", "must be of type boolean"),
     ("spec.bootstrap", {"fromArchive": {**FROM, "offset": 1, "time": "2026-11-24T19:40:11Z"}}, "an offset or a time"),
     ("spec.bootstrap", {"fromArchive": {"claimName": "a"}}, "Required value"),
@@ -255,6 +265,9 @@ RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.archive", None),
     ("spec.archive.beginning", 2),
     ("spec.archive.audit", None),
+    ("spec.archive.objectStore", None),
+    ("spec.archive.objectStore.url", "s3://other"),
+    ("spec.archive.objectStore", {**STORE, "endpoint": "http://[fd00::1]:9000", "encryptionSecret": "keys"}),
     ("spec.archive.audit.schedule", "*/15,7 0-6/2 1,15 JAN-mar mon-FRI"),
     ("spec.archive.audit.schedule", "@hourly"),
     ("spec.archive.audit", {"schedule": "0 0 ? * 0", "image": "a", "timeZone": "Etc/UTC", "lake": {"claimName": "a"}}),

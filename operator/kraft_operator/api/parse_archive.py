@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api.audit import parse_audit
+from kraft_operator.api.object_store import parse_object_store
 from kraft_operator.api.parse_storage import parse_storage
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.spec import Archive
@@ -27,4 +28,5 @@ def parse_archive(spec: Reader) -> Archive | None:
         raise InvalidSpec(archive.at("beginning"), f"must lie between 0 and {MAX_BEGINNING}, not {beginning}")
     resources = archive.optional_object("resources") or {}
     storage = parse_storage(archive.child("storage"))
-    return Archive(storage, seconds, beginning, resources=resources, audit=parse_audit(archive))
+    audit, store = parse_audit(archive), parse_object_store(archive)
+    return Archive(storage, seconds, beginning, resources=resources, audit=audit, store=store)

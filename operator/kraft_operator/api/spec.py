@@ -17,6 +17,7 @@ from kraft_operator.api import names
 from kraft_operator.api.audit import Audit
 from kraft_operator.api.from_archive import FromArchive
 from kraft_operator.api.network import ListenerSpec, NetworkPolicySpec
+from kraft_operator.api.object_store import ObjectStore
 from kraft_operator.api.pod import Pod
 from kraft_operator.api.process import Process
 from kraft_operator.api.roles import Roles
@@ -258,15 +259,14 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A copy of the metadata log that a follower keeps."""
+    """A copy of the metadata log that a follower keeps, for ever unless `keep_seconds`. Another `beginning`: anew."""
 
     storage: Storage
     keep_seconds: float | None = None
-    """So far back may be restored; None: for ever."""
     beginning: int = 0
-    """Another one sets the files aside and begins anew."""
     resources: Mapping[str, Any] = field(default_factory=dict)
     audit: Audit | None = None
+    store: ObjectStore | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 A StatefulSet, because of two pods of a Deployment both might write for a moment, and because its claim stays when it
 goes: nothing deletes an archive but a person. The pod has no token, no capability and no ports but its pages; its
-principal has ClusterAction and nothing else; it may reach the controllers and name servers, and only the operator and
-whoever reads metrics may reach it. It bears none of the labels by which the cluster's own pods are let in or selected.
+principal has ClusterAction and nothing else; it may reach the controllers, name servers and the port of its object
+store, and only the operator and whoever reads metrics may reach it. It bears none of the labels by which the cluster's
+own pods are let in or selected.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kraft_operator.api.roles import CONTROLLER
 from kraft_operator.api.spec import Archive, KRaftCluster, LifecycleState
 from kraft_operator.manifests.context import Images, Manifest, metadata, role_selector
 from kraft_operator.manifests.guards import container_security
+from kraft_operator.manifests.object_store import store_arguments, store_environment, store_volumes
 from kraft_operator.manifests.pods import pod_security
 from kraft_operator.manifests.security import TLS_PATH, VOLUME
 
@@ -55,7 +57,7 @@ def archive_objects(
     if cluster.spec.asked_controller.tls:
         found.append(_client(cluster))
     if cluster.spec.network_policy.mode is not PolicyMode.OFF:
-        found.append(_policy(cluster, images))
+        found.append(_policy(cluster, archive, images))
     begin = f"{generation}.{archive.beginning}"
     arguments = _arguments(cluster, archive, cluster_id, controllers, begin)
     asleep = held or cluster.spec.lifecycle is LifecycleState.HIBERNATED
@@ -73,7 +75,7 @@ def _arguments(
         found += ["--command-config", f"{CLIENT_PATH}/{CLIENT_FILE}"]
     if archive.keep_seconds is not None:
         found += ["--keep-hours", f"{archive.keep_seconds / 3600:g}"]
-    return found
+    return found if archive.store is None else [*found, *store_arguments(archive.store)]
 
 
 def _stateful_set(
@@ -110,6 +112,11 @@ def _pod(cluster: KRaftCluster, archive: Archive, images: Images, arguments: lis
         volumes += [{"name": VOLUME, "secret": secret}, {"name": "client", "configMap": file}]
         mounts += [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}]
         mounts += [{"name": "client", "mountPath": CLIENT_PATH, "readOnly": True}]
+    environment: list[Manifest] = []
+    if archive.store is not None:
+        environment = store_environment(archive.store)
+        more, where = store_volumes(archive.store)
+        volumes, mounts = [*volumes, *more], [*mounts, *where]
     found: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -124,6 +131,7 @@ def _pod(cluster: KRaftCluster, archive: Archive, images: Images, arguments: lis
                 "imagePullPolicy": images.pull_policy.value,
                 "command": ["kraft-archive"],
                 "args": arguments,
+                **({"env": environment} if environment else {}),
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "ports": [{"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"}],
                 "resources": dict(archive.resources)
@@ -205,13 +213,14 @@ def _client(cluster: KRaftCluster) -> Manifest:
     }
 
 
-def _policy(cluster: KRaftCluster, images: Images) -> Manifest:
+def _policy(cluster: KRaftCluster, archive: Archive, images: Images) -> Manifest:
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
     peers = cluster.spec.network_policy.metrics_peers
     pages = [{"port": names.HTTP_PORT, "protocol": "TCP"}]
     ingress = {"ports": pages} if peers is None else {"from": [operator, *map(dict, peers)], "ports": pages}
     controllers = {"podSelector": {"matchLabels": role_selector(cluster, CONTROLLER)}}
     listeners = (*cluster.spec.controller_listeners, *cluster.spec.opening)
+    store = [] if archive.store is None else [{"ports": [{"port": archive.store.port, "protocol": "TCP"}]}]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -223,6 +232,7 @@ def _policy(cluster: KRaftCluster, images: Images) -> Manifest:
             "egress": [
                 {"to": [controllers], "ports": [{"port": each.port, "protocol": "TCP"} for each in listeners]},
                 {"ports": [{"port": DNS_PORT, "protocol": protocol} for protocol in ("UDP", "TCP")]},
+                *store,
             ],
         },
     }

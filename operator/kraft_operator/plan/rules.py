@@ -16,6 +16,7 @@ from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations.recovery import HELD
 from kraft_operator.plan.archive import keep_archive
+from kraft_operator.plan.archive_copy import tell_archive_copy
 from kraft_operator.plan.audit import tell_audit
 from kraft_operator.plan.authority import turn_authority
 from kraft_operator.plan.disks.adoption import (
@@ -131,6 +132,7 @@ RULES: Final[tuple[Rule, ...]] = (
     finalize_versions,
     keep_users,
     keep_archive,
+    tell_archive_copy,
     tell_audit,
 )
 

@@ -51,6 +51,7 @@ class Topic(StrEnum):
     DOMAINS = "FailureDomainsSatisfied"
     SECURITY = "CertificatesValid"
     ARCHIVE = "ArchiveCurrent"
+    ARCHIVE_COPY = "ArchiveCopyCurrent"
     AUDIT = "AuditCurrent"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"

@@ -15,6 +15,7 @@ from typing import Any
 from kraft_operator.api import names
 from kraft_operator.archives import ArchiveSeen, archive_seen
 from kraft_operator.audit_status import COUNTED, in_words
+from kraft_operator.copy_status import copy_lines
 from kraft_operator.kube import CLUSTER, SERVICE, Gateway, KubeError
 
 Resource = Mapping[str, Any]
@@ -63,9 +64,13 @@ def archive_lines(resource: Resource, seen: ArchiveSeen | None) -> list[str]:
     lines.append(f"volume   claim {known.get('claim', 'not known yet')}, which outlives the cluster")
     if known.get("secrets"):
         lines.append(f"access   {known['access']}: {known['secrets']}")
+    lines += copy_lines(known.get("objectStore") or {}, seen.store if seen is not None else None)
     lines += _audit_lines(known.get("audit"))
     for each in status.get("conditions") or ():
-        if each.get("type") in ("ArchiveCurrent", "AuditCurrent") and each.get("status") != "True":
+        if (
+            each.get("type") in ("ArchiveCurrent", "ArchiveCopyCurrent", "AuditCurrent")
+            and each.get("status") != "True"
+        ):
             lines.append(f"to do    {each['reason']}: {each['message']}")
     return lines
 

@@ -19,7 +19,7 @@ from kraft_operator.actions import ApplyChild
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.security import Stage
 from kraft_operator.api.stages import Formed
-from kraft_operator.archives import ArchiveSeen
+from kraft_operator.archives import STORE_STANDINGS, ArchiveSeen, StoreSeen
 from kraft_operator.audits import AuditSeen, Summary
 from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Request, Sourced, Succession
 from kraft_operator.events import notes
@@ -27,6 +27,7 @@ from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Child, Observed, QuorumState, Routes, Trouble, VoterState
 from kraft_operator.plan.archive import keep_archive
+from kraft_operator.plan.archive_copy import tell_archive_copy
 from kraft_operator.plan.audit import tell_audit
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.rules import plan
@@ -352,6 +353,25 @@ def archives(said: Said) -> None:
         said.change({}, written(world, observed, replace(world.plan(), findings=verdict.findings), {}), None, None)
 
 
+def archive_copies(said: Said) -> None:
+    """Whatever the archive's copy in an object store can be."""
+    store = {"url": "s3://bucket/c", "region": "r", "credentialsSecret": "s", "encryptionSecret": "k"}
+    world = formed(archive={"objectStore": store})
+    date = datetime(2026, 11, 22, tzinfo=UTC)
+    well = StoreSeen("Shipping", end=7, lag=0, contact=date.timestamp(), encrypted=True, keys=("k1",))
+    copies = (
+        well,
+        *(replace(well, standing=each, why="why it is so", contact=0.0) for each in sorted(STORE_STANDINGS)),
+    )
+    for copy in (None, *copies):
+        here = ArchiveSeen("Following", end=7, caught_up=date.timestamp(), store=copy)
+        for seen in (here,) if copy is not None else (None, here):
+            observed = replace(world.observed(), archive=seen)
+            now = Situation(world.cluster, observed, world.ledger, world.fence, world.draw, IMAGES, date=date)
+            verdict = tell_archive_copy(now)
+            said.change({}, written(world, observed, replace(world.plan(), findings=verdict.findings), {}), None, None)
+
+
 def audits(said: Said) -> None:
     """Whatever an audit of the archive can be, and find."""
     world = formed(archive={"audit": {"schedule": "@daily", "image": "a:1", "lake": {"claimName": "lakes"}}})
@@ -562,7 +582,8 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, archives, audits, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan,
+        blocked_versions, archives, archive_copies, audits, from_archives, a_refusal, waits_of_pods, quorums,
+        outside_the_plan,
         secure_clusters, gateways, becoming_secure, certificates_of_others,
     )
 }  # fmt: skip

@@ -41,7 +41,8 @@ COPIED = {
 
 
 def conditions() -> set[str]:
-    world = World(archive={"audit": {"schedule": "@daily", "image": "a:1"}})
+    store = {"url": "s3://bucket/c", "region": "r", "credentialsSecret": "s"}
+    world = World(archive={"audit": {"schedule": "@daily", "image": "a:1"}, "objectStore": store})
     decision = world.settle()
     return {each["type"] for each in status(world.cluster, world.observed(), decision, {}, "")["conditions"]}
 
