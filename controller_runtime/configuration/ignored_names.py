@@ -24,6 +24,11 @@ compression.lz4.level int 9
 compression.zstd.level int 3
 # a login module is one listener's and mechanism's: listener.name.<listener>.<mechanism>.sasl.jaas.config
 sasl.jaas.config password null
+# how often a ticket is renewed: there is no Kerberos, the mechanism GSSAPI is refused
+sasl.kerberos.kinit.cmd string /usr/bin/kinit
+sasl.kerberos.min.time.before.relogin long 60000
+sasl.kerberos.ticket.renew.jitter double 0.05
+sasl.kerberos.ticket.renew.window.factor double 0.8
 # a stop is always under control
 controlled.shutdown.enable boolean true
 # there are no such coordinators

@@ -275,12 +275,8 @@ principal.builder.class class org.apache.kafka.common.security.authenticator.Def
 remote.log.storage.system.enable boolean false
 # clients would not be authenticated
 sasl.client.callback.handler.class class null
-sasl.kerberos.kinit.cmd string /usr/bin/kinit
-sasl.kerberos.min.time.before.relogin long 60000
 sasl.kerberos.principal.to.local.rules list DEFAULT
 sasl.kerberos.service.name string null
-sasl.kerberos.ticket.renew.jitter double 0.05
-sasl.kerberos.ticket.renew.window.factor double 0.8
 sasl.login.class class null
 # the providers it names would not be in force
 security.providers string null

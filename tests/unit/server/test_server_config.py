@@ -7,6 +7,7 @@ import pytest
 from controller_runtime.configuration.config import ConfigError, ServerConfig, from_properties, load
 from controller_runtime.configuration.listeners import ListenerAddress
 from controller_runtime.configuration.properties import parse_properties
+from controller_runtime.configuration.settings import refusal_at_run_time
 from controller_runtime.identifiers import Endpoint, NodeId
 from controller_runtime.metadata.authorizer import AuthorizerRules
 
@@ -133,6 +134,16 @@ def test_the_authorizer_is_kafkas_standard_one_and_no_other() -> None:
 def test_refused_names_are_harmless_at_the_default_of_kafka() -> None:
     harmless = "log.flush.scheduler.interval.ms=9223372036854775807\nssl.client.auth=none\nauthorizer.class.name="
     assert read(CONTROLLER + harmless).notices == ()
+
+
+def test_how_often_tickets_of_kerberos_are_renewed_stops_nothing_and_that_there_are_any_does() -> None:
+    """librdkafka's own tests change the first one of a running broker (`0081-admin.c`)."""
+    name = "sasl.kerberos.min.time.before.relogin"
+    assert any(name in one for one in read(f"{CONTROLLER}{name}=58000\n").notices)
+    assert refusal_at_run_time(name, "58000") is None
+    (problem,) = problems(f"{CONTROLLER}sasl.kerberos.service.name=kafka\n")
+    assert "sasl.kerberos.service.name is not supported" in problem
+    assert refusal_at_run_time("sasl.kerberos.service.name", "kafka") is not None
 
 
 @pytest.mark.parametrize(
