@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 from controller_runtime.storage.filesystem import FileSystem, join, parent, read_whole
 from controller_runtime.storage.small_files import write_atomically
@@ -23,6 +23,9 @@ from storage_guard.formats import (
     config_hash,
     of_volume,
 )
+
+CONTROLLING: Final = ("controller", "combined")
+"""Roles of nodes that are voters, or become such: their disks are formatted as controllers' are."""
 
 
 class BadEnvironment(ValueError):
@@ -78,7 +81,7 @@ class Environment:
         return cls(
             node_id=int(node_id),
             cluster_id=need("CLUSTER_ID"),
-            is_controller=need("NODE_ROLE") == "controller",
+            is_controller=need("NODE_ROLE") in CONTROLLING,
             log_directory=need("LOG_DIRECTORY"),
             identity_file=need("IDENTITY_FILE"),
             pod_directory=need("POD_DIRECTORY"),

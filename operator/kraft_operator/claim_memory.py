@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from kraft_operator.api.roles import BROKER, CONTROLLER, controls
+from kraft_operator.api.roles import BROKER, COMBINED, CONTROLLER, controls, serves
 from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, Origin, RunningOperation, WrittenOff
 from kraft_operator.ledger_format import (
     CorruptLedger,
@@ -128,6 +128,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "id": entry.node_id,
         "pool": entry.pool,
         "broker": not controls(entry) or None,
+        "combined": (controls(entry) and serves(entry)) or None,
         "dir": entry.directory_id,
         "chosen": entry.chosen_directory_id,
         "claim": entry.pvc_uid,
@@ -177,7 +178,7 @@ def _parsed_entry(values: Mapping[str, Any]) -> Entry:
     epoch, offset = values.get("min", (0, 0))
     return Entry(
         int(values["id"]),
-        (BROKER if values.get("broker") else CONTROLLER).label,
+        (COMBINED if values.get("combined") else BROKER if values.get("broker") else CONTROLLER).label,
         str(values["pool"]),
         chosen_directory_id=values.get("chosen"),
         directory_id=values.get("dir"),

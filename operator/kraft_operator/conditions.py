@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import serving_groups
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Quorum, QuorumState
@@ -176,7 +177,7 @@ def _unregistered(cluster: KRaftCluster, observed: Observed) -> list[int]:
     if brokers.registered is None:
         return []
     serving = brokers.registered - (brokers.fenced or frozenset())
-    return [each for pool in cluster.spec.broker_pools for each in pool.node_ids if each not in serving]
+    return [each for group in serving_groups(cluster.spec) for each in group.node_ids if each not in serving]
 
 
 def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:

@@ -27,6 +27,7 @@ from kraft_operator.actions import (
     UpdateVoter,
 )
 from kraft_operator.api.metadata_versions import FEATURE
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.audit_status import audit_changes
 from kraft_operator.credentials import EnterStage
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
@@ -129,7 +130,7 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
             found.append(Note("Normal", "StorageFormatted" if before else "StorageAdopted", "Learn", text))
     for gone in after.written_off[len(before.written_off) if before else 0 :]:
         now = after.entry(gone.node_id)
-        role = now.role if now is not None else "controller"
+        role = "controller" if now is None else "combined node" if controls(now) and serves(now) else now.role
         text = f"directory {gone.directory_id} of {role} {gone.node_id} is lost; the node gets a new one"
         found.append(Note("Warning", "DiskWrittenOff", "WriteOff", text))
     for lost in after.given_up:

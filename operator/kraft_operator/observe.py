@@ -15,6 +15,7 @@ from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT
 from kraft_operator import audit_pods, pod_facts, volume_facts, without_namespace
 from kraft_operator.api import names
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.roles import controls, serves
@@ -344,7 +345,7 @@ def _hosts(ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway) -> dict[
 
 
 def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> frozenset[int]:
-    wanted = {node_id for pool in cluster.spec.broker_pools for node_id in pool.node_ids}
+    wanted = broker_ids(cluster.spec)
     known = {each.node_id for each in sets if serves(each)}
     if ledger is not None:
         known |= {entry.node_id for entry in ledger.entries if serves(entry) and not entry.retired}

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import ListenerSecurity
 from kraft_operator.api import names
-from kraft_operator.api.roles import controls
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.api.security import Stage
 from kraft_operator.api.spec import KRaftCluster, Probes
 from kraft_operator.api.stages import REPLICATION, SECURE_CONTROLLER
@@ -71,13 +71,13 @@ def doubts(cluster: KRaftCluster, pods: Collection[Pod], proven: Collection[str]
         group = cluster.spec.group(pod.pool)
         if group is None or not pod.main_started or pod.terminating or pod.uid in proven:
             continue
-        controller = controls(pod)
-        if on_its_way and stage is not (Stage.LISTENING if controller else Stage.FOLLOWED):
-            continue
-        port = _secure_port(cluster, controller=controller)
-        if not port:
-            port = cluster.spec.asked_controller.port if controller else cluster.spec.broker_port(pod.port)
-        found.append(Doubt(pod.uid, pod.node_id, controller, Endpoint(cluster.host(group, pod.node_id), port)))
+        for controller in (each for each, has in ((True, controls(pod)), (False, serves(pod))) if has):
+            if on_its_way and stage is not (Stage.LISTENING if controller else Stage.FOLLOWED):
+                continue
+            port = _secure_port(cluster, controller=controller)
+            if not port:
+                port = cluster.spec.asked_controller.port if controller else cluster.spec.broker_port(pod.port)
+            found.append(Doubt(pod.uid, pod.node_id, controller, Endpoint(cluster.host(group, pod.node_id), port)))
     return tuple(found)
 
 
@@ -89,10 +89,12 @@ def _secure_port(cluster: KRaftCluster, *, controller: bool) -> int:
 
 
 async def prove(asked: Collection[Doubt], security: ListenerSecurity, pools: Pools) -> frozenset[str]:
-    """UIDs of the pods whose node answered."""
+    """UIDs of the pods whose node answered, a combined one on the listeners of both its roles."""
     some = list(asked)[:MAX_AT_ONCE]
     answers = await asyncio.gather(*(_answers(each, security, pools) for each in some))
-    return frozenset(each.pod_uid for each, answer in zip(some, answers, strict=True) if answer)
+    silent = {each.pod_uid for each, answer in zip(some, answers, strict=True) if not answer}
+    silent |= {each.pod_uid for each in list(asked)[MAX_AT_ONCE:]}
+    return frozenset(each.pod_uid for each in some) - silent
 
 
 async def _answers(doubt: Doubt, security: ListenerSecurity, pools: Pools) -> bool:

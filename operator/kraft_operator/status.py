@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import broker_ids, serving_groups, serving_roles
 from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
-from kraft_operator.api.roles import BROKER, CONTROLLER
+from kraft_operator.api.roles import BROKER
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.audit_status import audit_status
 from kraft_operator.conditions import Condition, condition, conditions, dated
@@ -50,7 +51,7 @@ def status(
         **_of_ledger(cluster, decision.ledger),
         "quorum": _quorum(observed, decision.ledger),
         **_counts(cluster, observed),
-        "nodes": _nodes(observed, decision),
+        "nodes": _nodes(cluster, observed, decision),
         "versions": _versions(cluster, observed, decision, old),
         **_tls_migration(cluster, decision, old, now),
         **_archive(cluster, observed, decision.ledger, old),
@@ -234,27 +235,28 @@ def _counts(cluster: KRaftCluster, observed: Observed) -> Status:
         {"name": pool.name, "replicas": pool.replicas, "ready": len(ready & set(pool.node_ids))}
         for pool in cluster.spec.broker_pools
     ]
+    brokers = broker_ids(cluster.spec)
     controllers = cluster.spec.controllers
-    chosen = f"{names.LABEL_CLUSTER}={cluster.name},{names.LABEL_ROLE}={BROKER.label}"
+    chosen = f"{names.LABEL_CLUSTER}={cluster.name},{names.LABEL_ROLE}={serving_roles(cluster.spec).label}"
     return {
         "controllers": {"replicas": controllers.replicas, "ready": len(ready & set(controllers.node_ids))},
         "brokers": {
-            "replicas": sum(pool.replicas for pool in cluster.spec.broker_pools),
-            "ready": sum(int(str(pool["ready"])) for pool in pools),
+            "replicas": sum(group.replicas for group in serving_groups(cluster.spec)),
+            "ready": len(ready & brokers),
             "selector": chosen,
         },
         "pools": pools,
     }
 
 
-def _nodes(observed: Observed, decision: Decision) -> list[Status]:
+def _nodes(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Status]:
     found = []
     for node in sorted(decision.nodes):
         pod = observed.pod(node.node_id)
         entry = decision.ledger.entry(node.node_id) if decision.ledger else None
         values: dict[str, Any] = {
             "nodeID": node.node_id,
-            "role": (CONTROLLER if node.group == names.CONTROLLER_ROLE else BROKER).label,
+            "role": (cluster.spec.controllers.roles if node.group == names.CONTROLLER_ROLE else BROKER).label,
             "pool": node.group,
             "pod": pod.name if pod else None,
             "directoryID": entry.directory_id if entry else None,

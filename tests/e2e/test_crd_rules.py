@@ -63,6 +63,9 @@ BASE: Object = {
         },
     },
 }
+BOTH: Object = {"role": "Combined", "replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+BESIDE: Object = {"sidecars": [{"name": "a", "image": "a:1", "ports": [{"containerPort": 9092}]}]}
+FEWER = "combined nodes become more, not fewer"
 VOLUMES = "spec.brokerPools.0.storage.volumes"
 ONE = {"name": "one", "size": "2Gi", "storageClassName": "standard"}
 OWNED = [
@@ -124,6 +127,12 @@ WRONG: list[tuple[str, Any, str]] = [
         {"replicas": 1, "failureDomains": {"policy": "Require"}},
         "failureDomains.policy Require needs three controllers at least",
     ),
+    ("spec.controllers.role", "Both", "Unsupported value"),
+    ("spec.controllers", {**BOTH, "replicas": 5}, "must be 1 or 3 where controllers.role is Combined"),
+    ("spec.controllers", BOTH, "take the pools out: where controllers.role is Combined"),
+    ("spec.controllers", BOTH, "take fromArchive out: only controllers of their own are formed from an archive"),
+    ("spec.controllers", {**BOTH, "pod": BESIDE}, "a sidecar of the combined nodes has the port of a broker listener"),
+    ("spec.controllers.rack", {"fromNodeLabel": "zone"}, "racks are the brokers': take controllers.rack out"),
     ("spec.controllers.storage.size", "50Mi", "storage.size must be at least 100Mi"),
     ("spec.controllers.storage.size", "much", "storage.size in body should match"),
     ("spec.controllers.storage.overrides", [{"nodeID": 5000, "size": "2Gi"}], "must name nodes of nodeIdRange"),
@@ -232,6 +241,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.bootstrap.fromArchive.offset", 7, "bootstrap.fromArchive is immutable"),
     ("spec.bootstrap.fromArchive", None, "bootstrap.fromArchive is neither added nor taken away later"),
     ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
+    ("spec.controllers.role", "Combined", "controllers.role is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
@@ -401,6 +411,7 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         },
         "config": {},
         "controllers": {
+            "role": "Controller",
             "replicas": 3,
             "nodeIdRange": {"start": 0, "end": 99},
             "storage": {"size": "10Gi"},
@@ -430,6 +441,18 @@ def test_a_new_resource_is_not_healthy_before_an_operator_looked_at_it(stored: O
     assert [(each["type"], each["status"], each["reason"]) for each in status["conditions"]] == [
         ("Ready", "Unknown", "NotReconciled")
     ]
+
+
+def test_combined_nodes_become_more_and_not_fewer(kubernetes: Kubernetes, resource_definition: None) -> None:
+    spec = {"image": {"reference": "a:1"}, "lifecycle": {"state": "Suspended"}, "controllers": BOTH}
+    with kubernetes.namespace("crd-combined") as namespace:
+        small = {**BASE, "metadata": {"name": "small"}, "spec": {**spec, "controllers": {**BOTH, "replicas": 1}}}
+        assert kubernetes.dry_run(CLUSTER, namespace, small)
+        kept = kubernetes.gateway.create(CLUSTER, namespace, {**BASE, "metadata": {"name": "both"}, "spec": spec})
+        fewer = edited(kept, "spec.controllers.replicas", 1)
+        assert FEWER in kubernetes.refusal(CLUSTER, namespace, fewer, "PUT")
+        rack = edited(kept, "spec.controllers.rack", {"fromNodeLabel": "zone"})
+        assert kubernetes.dry_run(CLUSTER, namespace, rack, "PUT")
 
 
 def test_a_secure_cluster_is_not_made_plaintext_in_one_update(
@@ -470,7 +493,8 @@ def test_no_rule_is_without_a_case_that_breaks_it() -> None:
     definition = yaml.safe_load((ROOT / "crds" / "kraftclusters.yaml").read_text())
     messages = {rule["message"] for rule in rules(definition)}
     assert len(messages) >= 40
-    hit = [*(message for _, _, message in WRONG + WRONG_EDITS), LOAD_BALANCER_CLASS, TAKEN_BACK, ISSUER_TAKEN_BACK]
+    hit = [*(message for _, _, message in WRONG + WRONG_EDITS)]
+    hit += [LOAD_BALANCER_CLASS, TAKEN_BACK, ISSUER_TAKEN_BACK, FEWER]
     assert [message for message in sorted(messages) if not any(part in message for part in hit)] == []
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
+from kraft_operator.api.combined import Role, check_combined
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.from_archive import parse_from_archive
 from kraft_operator.api.metadata_versions import level_of
@@ -37,7 +38,7 @@ from kraft_operator.api.parse_security import (
 )
 from kraft_operator.api.parse_storage import check_volumes, parse_overrides, parse_storage, parse_volumes
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
-from kraft_operator.api.roles import BROKER, CONTROLLER, Roles
+from kraft_operator.api.roles import BROKER, Roles
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
@@ -190,6 +191,7 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
     """What is wrong between fields, as (path below spec, problem)."""
     if spec.controllers.replicas not in CONTROLLER_COUNTS:
         yield "controllers.replicas", f"must be 1, 3, 5 or 7, not {spec.controllers.replicas}"
+    yield from check_combined(spec)
     if len(spec.broker_pools) > MAX_POOLS:
         yield "brokerPools", f"at most {MAX_POOLS} pools, not {len(spec.broker_pools)}"
     if (brokers := sum(pool.replicas for pool in spec.broker_pools)) > MAX_BROKERS:
@@ -295,7 +297,8 @@ def _controllers(controllers: Reader) -> Group:
     if controllers.child("storage").has("volumes"):
         problem = "a controller has one volume: give volumes to pools of brokers"
         raise InvalidSpec(controllers.child("storage").at("volumes"), problem)
-    group = _group(controllers, CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
+    roles = controllers.choice("role", Role, Role.CONTROLLER).roles
+    group = _group(controllers, roles, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
     return replace(
         group,
         image=_image(controllers.child("image")) if controllers.has("image") else None,

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import serving_groups
 from kraft_operator.api.network import (
     BrokerAddress,
     Decoration,
@@ -87,8 +88,8 @@ def check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
 def check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
     """A Service's name has 63 characters; the schema cannot see the parts of this one together."""
     for listener in (each for each in spec.broker_listeners if each.exposed):
-        for pool in spec.broker_pools:
-            longest = names.exposed_service(cluster, pool.name, pool.node_id_range.end, listener.name)
+        for group in serving_groups(spec):
+            longest = names.exposed_service(cluster, group.name, group.node_id_range.end, listener.name)
             if len(longest) > MAX_SERVICE_NAME:
                 problem = (
                     f"the Service {longest} would have more than {MAX_SERVICE_NAME} characters: shorten {listener.name}"

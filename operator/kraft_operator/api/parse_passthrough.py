@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.network import BY_NAME, NODE_ID, Decoration, Exposure, Parent, Passthrough
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.spec import ClusterSpec
@@ -78,7 +79,7 @@ def is_host(text: str) -> bool:
 def check_hosts(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
     """Every broker has a name, and no name leads to two."""
     taken: dict[str, str] = {}
-    brokers = [node_id for pool in spec.broker_pools for node_id in pool.node_ids]
+    brokers = sorted(broker_ids(spec))
     for listener in spec.broker_listeners:
         if listener.passthrough is None:
             continue

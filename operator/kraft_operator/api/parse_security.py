@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.network import Exposure, ListenerSpec
 from kraft_operator.api.parse_issuer import check_issuer, issuer_of
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
@@ -184,8 +185,7 @@ def _check_migrated(spec: ClusterSpec, asked: tuple[ListenerSpec, ...]) -> Itera
 
 def _hosts_are_named(spec: ClusterSpec, listener: ListenerSpec) -> bool:
     """Of the listener, or of each broker."""
-    wanted = {node_id for pool in spec.broker_pools for node_id in pool.node_ids}
-    return listener.advertised_host is not None or all(listener.host_of(each) for each in wanted)
+    return listener.advertised_host is not None or all(listener.host_of(each) for each in broker_ids(spec))
 
 
 def _configs(spec: ClusterSpec) -> Iterator[tuple[str, Mapping[str, str]]]:

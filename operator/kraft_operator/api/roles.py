@@ -18,14 +18,22 @@ class Roles:
     @property
     def label(self) -> str:
         """As labels and the ledger have it."""
+        if self.controls and self.serves:
+            return "combined"
         return "controller" if self.controls else "broker"
+
+    @property
+    def process_roles(self) -> str:
+        """As Apache Kafka's process.roles has it."""
+        return ",".join(name for name, has in (("broker", self.serves), ("controller", self.controls)) if has)
 
 
 CONTROLLER: Final = Roles(controls=True, serves=False)
 BROKER: Final = Roles(controls=False, serves=True)
+COMBINED: Final = Roles(controls=True, serves=True)
 NEITHER: Final = Roles(controls=False, serves=False)
 """Of an object that bears no label of ours."""
-_BY_LABEL: Final = {each.label: each for each in (CONTROLLER, BROKER)}
+_BY_LABEL: Final = {each.label: each for each in (CONTROLLER, BROKER, COMBINED)}
 
 
 class OfNode(Protocol):

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.network import PolicyMode
-from kraft_operator.api.roles import CONTROLLER
 from kraft_operator.api.spec import Archive, KRaftCluster, LifecycleState
 from kraft_operator.manifests.context import Images, Manifest, metadata, role_selector
 from kraft_operator.manifests.guards import container_security
@@ -155,7 +154,7 @@ def _apart(cluster: KRaftCluster) -> Manifest:
     """Rather not where a controller is: a Kubernetes node that burns shall not take both."""
     term = {
         "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": role_selector(cluster, CONTROLLER)},
+        "labelSelector": {"matchLabels": role_selector(cluster, cluster.spec.controllers.roles)},
     }
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
@@ -218,7 +217,7 @@ def _policy(cluster: KRaftCluster, archive: Archive, images: Images) -> Manifest
     peers = cluster.spec.network_policy.metrics_peers
     pages = [{"port": names.HTTP_PORT, "protocol": "TCP"}]
     ingress = {"ports": pages} if peers is None else {"from": [operator, *map(dict, peers)], "ports": pages}
-    controllers = {"podSelector": {"matchLabels": role_selector(cluster, CONTROLLER)}}
+    controllers = {"podSelector": {"matchLabels": role_selector(cluster, cluster.spec.controllers.roles)}}
     listeners = (*cluster.spec.controller_listeners, *cluster.spec.opening)
     store = [] if archive.store is None else [{"ports": [{"port": archive.store.port, "protocol": "TCP"}]}]
     return {

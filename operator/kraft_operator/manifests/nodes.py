@@ -15,7 +15,8 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.pod import TEMPORARY_PATH
-from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Probes
+from kraft_operator.api.roles import BROKER
+from kraft_operator.api.spec import ClusterSpec, DomainPolicy, FailureDomains, Group, KRaftCluster, Probes
 from kraft_operator.manifests import further, process
 from kraft_operator.manifests.context import (
     Context,
@@ -158,7 +159,9 @@ def _spread(context: Context, group: Group) -> list[Manifest]:
 def _kafka(context: Context, group: Group) -> Manifest:
     spec = context.cluster.spec
     listeners = spec.listeners_of(group.roles)
-    ports = [{"name": port_name(entry), "containerPort": entry.port, "protocol": "TCP"} for entry in listeners]
+    # Of a pod that serves, the first port is taken for where clients find it (`pod_facts`).
+    in_order = sorted(listeners, key=lambda each: group.roles.serves and each in spec.controller_listeners)
+    ports = [{"name": port_name(entry), "containerPort": entry.port, "protocol": "TCP"} for entry in in_order]
     environment = [LOG_DIR_VARIABLE]
     image, probes = spec.image_of(group), spec.probes_of(group)
     if probes is Probes.HTTP:
@@ -185,20 +188,25 @@ def _kafka(context: Context, group: Group) -> Manifest:
             *tls_mounts(context.cluster, group.roles),
             *process.logging_mounts(group.process, java=java),
         ],
-        **timed(_probes(probes, listeners[0]), group.pod),
+        **timed(_probes(probes, listeners[0], _shows_readiness(spec, group)), group.pod),
     }
     if group.pod.lifecycle:
         container["lifecycle"] = dict(group.pod.lifecycle)
     return with_user_fields(container, group.pod)
 
 
-def _probes(probes: Probes, listener: ListenerSpec) -> Manifest:
+def _shows_readiness(spec: ClusterSpec, group: Group) -> ListenerSpec:
+    """Where a combined node is asked: its controller listens long before its broker serves."""
+    return spec.listeners_of(BROKER if group.roles.serves else group.roles)[0]
+
+
+def _probes(probes: Probes, alive: ListenerSpec, ready: ListenerSpec) -> Manifest:
     """Start-up is generous for a long log; liveness is slow to kill: a stuck process, never a lost quorum."""
 
     def check(path: str) -> Manifest:
         if probes is Probes.HTTP:
             return {"httpGet": {"path": path, "port": names.HTTP_PORT_NAME, "scheme": "HTTP"}}
-        return {"tcpSocket": {"port": port_name(listener)}}
+        return {"tcpSocket": {"port": port_name(ready if path == "/readyz" else alive)}}
 
     return {
         "startupProbe": {**check("/livez"), "periodSeconds": 1, "failureThreshold": 600, "timeoutSeconds": 3},

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import serving_roles
 from kraft_operator.api.network import ListenerSpec, PolicyMode
 from kraft_operator.api.roles import BROKER, CONTROLLER, Roles
 from kraft_operator.api.spec import Group, KRaftCluster
@@ -50,8 +51,9 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
         return []
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
+    who = {CONTROLLER: spec.controllers.roles, BROKER: serving_roles(spec)}
     metrics = {
-        roles: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, roles)} for roles in (CONTROLLER, BROKER)
+        each: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, roles)} for each, roles in who.items()
     }
     archive = [] if spec.archive is None else [{"podSelector": {"matchLabels": archive_selector(cluster)}}]
     voters = [own_pods, operator, *archive, *(dict(each) for each in asked.controller_peers)]
@@ -60,11 +62,13 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
         _policy(
             cluster,
             CONTROLLER,
+            who[CONTROLLER],
             [{"from": voters, "ports": _ports((*spec.controller_listeners, *spec.opening))}, metrics[CONTROLLER]],
         ),
         _policy(
             cluster,
             BROKER,
+            who[BROKER],
             # Without ports a rule would be about all of them.
             [
                 *([{**_from(asked.client_peers), "ports": _ports(for_clients)}] if for_clients else []),
@@ -85,11 +89,12 @@ def _budget(cluster: KRaftCluster, group: Group, allowance: Manifest, unhealthy:
     }
 
 
-def _policy(cluster: KRaftCluster, roles: Roles, ingress: list[Manifest]) -> Manifest:
+def _policy(cluster: KRaftCluster, about: Roles, roles: Roles, ingress: list[Manifest]) -> Manifest:
+    """Of nodes in this role. Combined ones are in both, and what either policy lets through is let through."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(cluster, f"{cluster.name}-{roles.label}s", {names.LABEL_ROLE: roles.label}),
+        "metadata": metadata(cluster, f"{cluster.name}-{about.label}s", {names.LABEL_ROLE: about.label}),
         "spec": {
             "podSelector": {"matchLabels": role_selector(cluster, roles)},
             "policyTypes": ["Ingress"],

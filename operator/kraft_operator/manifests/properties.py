@@ -65,7 +65,7 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
     default_port = controllers[0].port
     voters = (f"{context.cluster.voter_host(voter)}:{default_port}" for voter in context.controller_ids)
     properties = {
-        "process.roles": group.roles.label,
+        "process.roles": group.roles.process_roles,
         "node.id": str(node_id),
         "log.dirs": ",".join((LOG_PATH, *map(further.log_directory, sorted(group.volumes)))),
         "listeners": _endpoints(listeners, ""),
@@ -106,9 +106,10 @@ def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:
 
 
 def _user_properties(context: Context, group: Group) -> Mapping[str, str]:
-    config = context.cluster.spec.config
-    of_role = config.controller if group.roles.controls else config.broker
-    return {**config.common, **of_role, **group.config}
+    """A combined node has both roles'; where they differ it is the brokers' that clients feel."""
+    config, roles = context.cluster.spec.config, group.roles
+    of_roles = {**(config.controller if roles.controls else {}), **(config.broker if roles.serves else {})}
+    return {**config.common, **of_roles, **group.config}
 
 
 def _endpoints(listeners: Iterable[ListenerSpec], host: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from kraft_operator.api.combined import serving_groups
 from kraft_operator.api.spec import ClusterSpec
 
 MOST: Final = 3
@@ -30,7 +31,7 @@ PAIRS: Final = (
 
 def factor_for(spec: ClusterSpec) -> int:
     """Of a cluster that is formed now; 0 as long as it has no brokers."""
-    return min(MOST, sum(pool.replicas for pool in spec.broker_pools))
+    return min(MOST, sum(group.replicas for group in serving_groups(spec)))
 
 
 def replication_properties(factor: int, given: Collection[str]) -> dict[str, str]:

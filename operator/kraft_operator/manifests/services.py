@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import serving_roles
 from kraft_operator.api.network import Decoration, Exposure, ListenerSpec, ServiceFields
-from kraft_operator.api.roles import BROKER
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
@@ -40,7 +40,7 @@ def bootstrap_service(cluster: KRaftCluster) -> Manifest:
         cluster,
         names.bootstrap_service(cluster.name),
         {
-            "selector": role_selector(cluster, BROKER),
+            "selector": role_selector(cluster, serving_roles(cluster.spec)),
             "ports": _ports(cluster.spec.broker_listeners),
         },
     )
@@ -52,7 +52,7 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
     for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
         kind = "ClusterIP" if listener.passthrough is not None else listener.exposure.value
         shape = {"type": kind, "ports": _ports([listener]), **_outside(listener.service)}
-        begin = {**shape, "selector": role_selector(cluster, BROKER)}
+        begin = {**shape, "selector": role_selector(cluster, serving_roles(cluster.spec))}
         beginning = _service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin)
         of_all = listener.service.decoration, _marks(listener)
         found.append(decorated(beginning, *of_all, listener.bootstrap))

@@ -41,6 +41,7 @@ from kraft_operator.plan.disks.recall import find_the_memory_too_large, remember
 from kraft_operator.plan.disks.removal import remove_volumes
 from kraft_operator.plan.disks.volumes import grow_volumes
 from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
+from kraft_operator.plan.nodes.combined import keep_the_role, replace_lost_nodes
 from kraft_operator.plan.nodes.cordon import opened
 from kraft_operator.plan.nodes.exposure import find_addresses
 from kraft_operator.plan.nodes.health import report_pods
@@ -71,7 +72,6 @@ from kraft_operator.plan.voters.membership import (
     add_caught_up_voters,
     discard_old_copies,
     remove_surplus_voters,
-    replace_lost_voters,
 )
 from kraft_operator.users import UserAction
 
@@ -82,6 +82,7 @@ RULES: Final[tuple[Rule, ...]] = (
     refuse_moved_voters,
     find_the_ledger,
     keep_the_mode,
+    keep_the_role,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     tell_formed_before,
@@ -97,7 +98,7 @@ RULES: Final[tuple[Rule, ...]] = (
     clear_operations,
     end_helpers,
     start_formation,
-    replace_lost_voters,
+    replace_lost_nodes,
     judge_revisions,
     choose_controllers,
     choose_brokers,
@@ -161,6 +162,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     report_pods,
     hold_while_suspended,
     wait_for_the_past_to_go,
+    keep_the_role,
     refuse_another_cluster_id,
     settle_the_journal,
     guard_claims,
@@ -185,6 +187,7 @@ RESTORED: Final[tuple[Rule, ...]] = (
     wait_for_the_past_to_go,
     find_the_ledger,
     keep_the_mode,
+    keep_the_role,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     settle_the_journal,
@@ -203,6 +206,7 @@ FROM_ARCHIVE: Final[tuple[Rule, ...]] = (
     wait_for_the_past_to_go,
     find_the_ledger,
     keep_the_mode,
+    keep_the_role,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     settle_the_journal,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.roles import COMBINED, CONTROLLER
 from kraft_operator.kube import CLUSTER, POD, Gateway, KubeError
 
 WATCH_SECONDS: Final = 2.0
@@ -71,7 +72,7 @@ def _pods(given: argparse.Namespace, kube: Gateway) -> Iterator[tuple[Mapping[st
     chosen = f"{names.LABEL_CLUSTER}={given.cluster}"
     for pod in kube.list(POD, given.namespace, chosen):
         role = (pod["metadata"].get("labels") or {}).get(names.LABEL_ROLE)
-        if role == "controller" or given.brokers:
+        if role in (CONTROLLER.label, COMBINED.label) or given.brokers:
             yield pod, None
     try:
         operators = kube.list(POD, None, OPERATOR)

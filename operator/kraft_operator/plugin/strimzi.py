@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kraft_operator.api.combined import COUNTS
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.parse_security import SECURED, secures
 from kraft_operator.plugin import strimzi_parts as parts
@@ -127,6 +128,13 @@ def _groups(kafka: Taken, pools: Sequence[Object], spec: dict[str, Any], made: C
         group = parts.group({**shared, **{key: each for key, each in own.items() if each}}, where, made.left_out)
         made.left_out += [(f"{where} {path}", "has no place in a KRaftCluster") for path, _ in taken.left()]
         body = {"storage": storage, **group}
+        if _is_combined(roles, replicas, storage, pools):
+            spec["controllers"] = {"role": "Combined", "replicas": replicas, "nodeIdRange": _ids(0), **body}
+            spec["controllers"] |= {"rack": {"fromNodeLabel": rack}} if rack else {}
+            if budget is not None:
+                why = "the budget of combined nodes follows the quorum"
+                made.left_out.append((f"{where} podDisruptionBudget.maxUnavailable", why))
+            continue
         if set(roles) == {"controller", "broker"}:
             made.changed.append(f"{where}: its nodes were both; controllers and brokers are nodes of their own here")
         if "controller" in roles:
@@ -146,6 +154,13 @@ def _groups(kafka: Taken, pools: Sequence[Object], spec: dict[str, Any], made: C
     spec["brokerPools"] = brokers
     if deleted and all(deleted):
         spec["deletionPolicy"] = {"volumes": "Delete"}
+
+
+def _is_combined(roles: Sequence[str], replicas: int, storage: Mapping[str, Any], pools: Sequence[Object]) -> bool:
+    """One pool of one node or three that are both, on one volume each; others get controllers of their own."""
+    return (
+        set(roles) == {"controller", "broker"} and len(pools) == 1 and replicas in COUNTS and "volumes" not in storage
+    )
 
 
 def _odd(replicas: int, where: str, made: Converted) -> int:

@@ -41,6 +41,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.roles import BROKER, controls, serves
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.claim_memory import KEY
 from kraft_operator.directories import EVERY, Directories, Directory
@@ -648,10 +649,7 @@ class World:
         """Every helper pod does what it was made for; returns whether there was one."""
         tasks, self.tasks = self.tasks, {}
         for name, task in tasks.items():
-            if any(
-                pod.claim in self._claims_of(task) and self.sets[node].role == "controller"
-                for node, pod in self.pods.items()
-            ):
+            if any(pod.claim in self._claims_of(task) and controls(self.sets[node]) for node, pod in self.pods.items()):
                 self.broken.append(f"{name} uses a claim whose controller has a pod")
             self.helpers[name] = replace(self.helpers[name], report=self._helped(task))
         return bool(tasks)
@@ -785,7 +783,7 @@ class World:
             self.claims[name] = LiveClaim(
                 self.fresh("pvc"), volume, {}, size, size, storage_class=kind, unbound=unbound
             )
-        mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
+        mode = NO_INITIAL_CONTROLLERS if controls(node_set) else ""
         template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
         image = template["spec"]["containers"][0]["image"]
         self.pods[node_id] = LivePod(
@@ -811,7 +809,7 @@ class World:
         return judge(self._disk(pod).facts, self._mounted(node_id, pod.volume), facts), facts
 
     def _pod_facts(self, node_id: int, pod: LivePod) -> PodFacts:
-        controller = self.sets[node_id].role == "controller"
+        controller = controls(self.sets[node_id])
         cluster_id = self.ledger.cluster_id if self.ledger else ""
         return PodFacts(pod.uid, node_id, cluster_id, controller, pod.format_mode, pod.grant)
 
@@ -888,7 +886,7 @@ class World:
             self._disk(each).ran.add(identity.directory_id)
         if self.leader() < 0 or node_id in self.frozen:
             return
-        if self.sets[node_id].role == "broker":
+        if serves(self.sets[node_id]):
             self.registered.add(node_id)
         self._catch_up(node_id, self.acknowledged)
 
@@ -919,7 +917,7 @@ class World:
         """Node id to the directory it runs on."""
         found = {}
         for node_id, pod in self.pods.items():
-            if not pod.runs or node_id in self.frozen or self.sets[node_id].role != "controller":
+            if not pod.runs or node_id in self.frozen or not controls(self.sets[node_id]):
                 continue
             identity = self._disk(pod).facts.identity
             assert identity is not None
@@ -1251,14 +1249,14 @@ class World:
     def _zones(self) -> dict[int, str]:
         if self.cluster.spec.controllers.failure_domains is None:
             return {}
-        return {each: self.zones.get(each, "") for each in self.pods if self.sets[each].role == "controller"}
+        return {each: self.zones.get(each, "") for each in self.pods if controls(self.sets[each])}
 
     def _claims(self) -> Iterator[Claim]:
         for name, claim in self.claims.items():
             if claim.further is not None:
                 continue
             _, group, node = name.removeprefix("data-").removesuffix("-0").split("-")
-            role = "controller" if group == "controller" else "broker"
+            role = (self.cluster.spec.controllers.roles if group == "controller" else BROKER).label
             yield Claim(
                 name,
                 claim.uid,
@@ -1393,13 +1391,13 @@ class World:
         if self.leader() < 0:
             return Registry()
         running = {each for each, pod in self.pods.items() if pod.runs and each not in self.frozen}
-        controllers = {each for each in running if self.sets[each].role == "controller"} | set(self.ghost_controllers)
+        controllers = {each for each in running if controls(self.sets[each])} | set(self.ghost_controllers)
         granted = {each: self._refusal(*each) for each in trials(self.waited)}
         supported = {each: {"metadata.version": self.levels(each), "kraft.version": (0, 1)} for each in running}
         return Registry(frozenset(controllers), frozenset(self.apis), dict(self.finalized), supported, granted)
 
     def _brokers(self) -> Brokers:
-        up = any(self.sets[each].role == "broker" and pod.runs for each, pod in self.pods.items())
+        up = any(serves(self.sets[each]) and pod.runs for each, pod in self.pods.items())
         if not up:
             return Brokers(registry=self._registry())
         self._replicate()

@@ -22,6 +22,7 @@ from kraft_operator.actions import AddVoter, RemoveVoter, UpdateVoter
 from kraft_operator.api import names
 from kraft_operator.api.parse import read_cluster
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.roles import BROKER
 from kraft_operator.kube import (
     CERTIFICATE,
     CLAIM,
@@ -587,7 +588,7 @@ class WorldApi:
 
     def _claim(self, name: str, claim: LiveClaim) -> Object:
         _, group, node = name.removeprefix("data-").removesuffix("-0").rsplit("-", 2)
-        role = "controller" if group == "controller" else "broker"
+        role = (self.world.cluster.spec.controllers.roles if group == "controller" else BROKER).label
         meta: Object = {"name": name, "namespace": self.world.cluster.namespace, "uid": claim.uid,
             "labels": self._labels(int(node), role, group)}  # fmt: skip
         meta["annotations"] = {f"{names.GROUP}/{key}": value for key, value in claim.marks.items()}

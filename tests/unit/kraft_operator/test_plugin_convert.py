@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.roles import COMBINED
 from kraft_operator.plugin import convert as plugin
 from kraft_operator.plugin.main import main
 from kraft_operator.plugin.strimzi import WHY, NotConvertible, convert, told
@@ -178,3 +179,31 @@ def test_what_was_taken_is_not_left_and_empty_objects_go_with_it() -> None:
     assert list(taken.left()) == [("spec.d", 2)]
     assert taken.take("d") == 2
     assert list(taken.left()) == []
+
+
+def small(replicas: int, *more: dict[str, Any]) -> list[dict[str, Any]]:
+    """One pool whose nodes are both, and these beside it."""
+    storage = {"type": "persistent-claim", "size": "1Gi"}
+    spec = {"replicas": replicas, "roles": ["controller", "broker"], "storage": storage}
+    pools = [{"kind": "KafkaNodePool", "metadata": {"name": "dual"}, "spec": spec}, *more]
+    return [kafka(copy.deepcopy(DOCUMENTS)), *pools]
+
+
+def test_a_pool_of_nodes_that_are_both_becomes_combined() -> None:
+    made = convert(small(3))
+    assert made.resource["spec"]["controllers"]["role"] == "Combined"
+    made.resource["metadata"].update(namespace="n", uid="u", generation=1)
+    (group,) = parse_cluster(made.resource).spec.groups
+    assert (group.roles, group.replicas) == (COMBINED, 3)
+
+
+def test_what_combined_nodes_cannot_be_becomes_separate_nodes_and_is_told() -> None:
+    more = {
+        "kind": "KafkaNodePool", "metadata": {"name": "more"},
+        "spec": {"replicas": 2, "roles": ["broker"], "storage": {"type": "persistent-claim", "size": "1Gi"}},
+    }  # fmt: skip
+    for documents in (small(5), small(3, more)):
+        made = convert(documents)
+        assert "role" not in made.resource["spec"]["controllers"]
+        assert made.resource["spec"]["brokerPools"]
+        assert any("nodes of their own here" in each for each in made.changed)

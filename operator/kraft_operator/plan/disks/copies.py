@@ -29,10 +29,12 @@ def hold_copies(now: Situation) -> Verdict:
     copies = restored(now)
     if not copies:
         return Verdict()
+    todo = "create a KRaftOperation of type Restore (docs/operations/backup.md)"
+    if now.cluster.spec.controllers.roles.serves:
+        todo = "put back the volumes that the backup was made of, because copies of combined nodes are not compared"
     message = (
-        "create a KRaftOperation of type Restore (docs/operations/backup.md): claims "
-        f"{', '.join(sorted(each.name for each in copies))} came out of a backup and may be of several times. "
-        "Nothing is started before they were compared"
+        f"{todo}: claims {', '.join(sorted(each.name for each in copies))} came out of a backup and may be of several "
+        "times. Nothing is started before they were compared"
     )
     nodes = tuple(replace(node, held=True) for node in now.nodes)
     return Verdict(

@@ -14,7 +14,7 @@ from typing import Final
 
 from kraft_operator.actions import DeliverGrant, NudgePod, RestartPod
 from kraft_operator.api import names
-from kraft_operator.api.roles import CONTROLLER, controls
+from kraft_operator.api.roles import controls
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import MAX_NODES, Entry, Formation, JournaledStep, Ledger, Origin, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
@@ -61,7 +61,8 @@ def start_formation(now: Situation) -> Verdict:
     if not asking >= set(wanted) or unproven:
         return Verdict(findings=unproven)
     for node_id in wanted:
-        entry = ledger.entry(node_id) or Entry(node_id, CONTROLLER.label, now.cluster.spec.controllers.name)
+        group = now.cluster.spec.controllers
+        entry = ledger.entry(node_id) or Entry(node_id, group.roles.label, group.name)
         ledger = ledger.with_entry(replace(entry, chosen_directory_id=now.draw()))
     return Verdict(ledger=replace(ledger, formation=Formation.STARTED, initial_controllers=wanted))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kraft_operator.actions import UnregisterBroker
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.roles import serves
 from kraft_operator.ledger import Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import QuorumState
@@ -88,7 +89,7 @@ def _controllers(now: Situation, ledger: Ledger) -> Verdict:
 
 
 def _own_brokers(now: Situation, ledger: Ledger) -> set[int]:
-    own = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
+    own = set(broker_ids(now.cluster.spec))
     own |= {each.node_id for each in now.observed.sets if serves(each)}
     own |= {each.node_id for each in now.observed.pods if serves(each)}
     return own | {each.node_id for each in ledger.entries if serves(each) and not each.retired}

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_operator.actions import BeginReplacement, GiveUpDisk
-from kraft_operator.api.roles import serves
+from kraft_operator.api.combined import broker_ids
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.api.spec import LifecycleState, LostDisk
 from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, removed
 from kraft_operator.observed import QuorumState
@@ -76,7 +77,8 @@ def replace_lost_brokers(now: Situation) -> Verdict:
         return NOTHING
     verdict = _forget_retired(now, ledger)
     for entry, loss in _losses(now, ledger).items():
-        verdict = _with_loss(now, verdict, entry, loss)
+        if not controls(entry):
+            verdict = _with_loss(now, verdict, entry, loss)
     asked = _asked_whole(now, ledger)
     return verdict if asked is None else _joined(verdict, _replace_whole(now, verdict, asked))
 
@@ -121,8 +123,8 @@ def at_stake(now: Situation, node_id: int) -> Stake | str:
 
 
 def _losses(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
-    """Of brokers that the resource wants; of one that has to leave, `drain` speaks."""
-    wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
+    """Of brokers that the resource wants, combined nodes too; of one that has to leave, `drain` speaks."""
+    wanted = broker_ids(now.cluster.spec)
     running = broker_to_replace(now)
     found = {}
     for entry in ledger.entries:
@@ -163,18 +165,32 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     return _joined(so_far, replace(answer, suspects=frozenset({key}), replacing=spoken))
 
 
-def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
+def given_up_with(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
+    """What the partitions on a lost disk let be done: it is written off, or (without a ledger) it may not go yet, and
+    why. Of a combined node this is what its other half asks (`voters.membership.EndOf`), whose disk goes once."""
     stake = at_stake(now, entry.node_id)
     if not isinstance(stake, Stake):
         return _verdict("DiskLost", entry, f"it is not replaced yet, because {stake}: {loss.text}")
     step = stake.step(entry, loss.text)
-    approved = _approved(now, step)
-    if stake.only and not approved:
+    if stake.only and not _approved(now, step):
         text = (
             f"put the volume back, or approve the plan that gives it up: {stake.text} lost with it, because no "
             f"other replica is in sync ({loss.text})"
         )
         return _verdict("DataLossPending", entry, text, stalled=True)
+    ledger = written_off(ledger, entry)
+    ledger = _with_what_is_lost(ledger, entry, stake) if stake.only else ledger
+    return Verdict(ledger=ledger, actions=(_given_up(entry, step),))
+
+
+def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
+    end = given_up_with(now, ledger, entry, loss)
+    if end.ledger is None:
+        return end
+    stake = at_stake(now, entry.node_id)
+    assert isinstance(stake, Stake), f"{entry.node_id} is given up though {stake}"
+    step = stake.step(entry, loss.text)
+    approved = _approved(now, step)
     room = now.brake.gate(now.cluster.uid, entry.directory_id or "")
     if now.brake.limit and not (loss.asked or approved):
         if not room.open:
@@ -188,9 +204,7 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     answer = _verdict(
         "ReplacingBroker", entry, f"nothing to do, its directory is written off and it gets a new disk: {loss.text}"
     )
-    ledger = written_off(ledger, entry)
-    ledger = _with_what_is_lost(ledger, entry, stake) if stake.only else ledger
-    return replace(answer, ledger=ledger, actions=(_given_up(entry, step),))
+    return replace(answer, ledger=end.ledger, actions=end.actions)
 
 
 def _given_up(entry: Entry, step: PlanStep) -> GiveUpDisk:
@@ -232,7 +246,7 @@ def _forget_retired(now: Situation, ledger: Ledger) -> Verdict:
     claims = {each.uid for each in now.observed.claims}
     suspects = set()
     for entry in ledger.entries:
-        if not serves(entry) or not entry.retired or entry.directory_id is None or entry.pvc_uid in claims:
+        if controls(entry) or not entry.retired or entry.directory_id is None or entry.pvc_uid in claims:
             continue
         loss = loss_of(entry, now.observed)
         if loss is None or loss.blocked is not None or entry.node_id in given_up:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from kraft_operator.api.combined import broker_ids, is_combined
 from kraft_operator.api.roles import controls
 from kraft_operator.api.spec import LifecycleState, RolloutStrategy
 from kraft_operator.ledger import Formation, Ledger
@@ -24,6 +26,23 @@ class Refusal:
     final: bool = True
 
 
+_EMPTIES: Final = (
+    "it makes the disks of the other nodes anew, and on those of combined nodes there are partitions, too. Put the "
+    "volumes back; `kubectl kraft recover --stand-alone` says what their copies of the log hold"
+)
+_BY_LOSS: Final = (
+    "delete the claim and the pod of the node instead, when its partitions are in sync elsewhere: a combined node "
+    "(controllers.role) that lost its disk is replaced by itself, as voter and as broker in one plan"
+)
+_OF_COMBINED: Final = {
+    OperationType.RECOVER_QUORUM: f"a quorum of combined nodes (controllers.role) cannot be recovered: {_EMPTIES}",
+    OperationType.RESTORE: f"copies of combined nodes (controllers.role) cannot be restored: {_EMPTIES}",
+    OperationType.REPLACE_VOTER: _BY_LOSS,
+    OperationType.REPLACE_BROKER: _BY_LOSS,
+}
+"""What is not done to combined nodes, and what to do instead."""
+
+
 def refusal_of(asked: Operation, now: Situation) -> Refusal | None:
     ledger = now.ledger
     if asked.problem is not None or asked.type is None:
@@ -33,6 +52,8 @@ def refusal_of(asked: Operation, now: Situation) -> Refusal | None:
     if now.cluster.spec.lifecycle is not LifecycleState.RUNNING:
         state = now.cluster.spec.lifecycle.value
         return Refusal("NotRunning", f"spec.lifecycle.state of cluster {now.cluster.name} is {state}", final=False)
+    if is_combined(now.cluster.spec) and (instead := _OF_COMBINED.get(asked.type)):
+        return Refusal("NodesAreCombined", instead)
     match asked.type:
         case OperationType.ROLLING_RESTART:
             return _refused_restart(now)
@@ -123,7 +144,7 @@ def _refused_replacement(node_id: int, now: Situation, ledger: Ledger) -> Refusa
 
 
 def _refused_broker(node_id: int, now: Situation, ledger: Ledger) -> Refusal | None:
-    brokers = {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}
+    brokers = broker_ids(now.cluster.spec)
     entry, pod = ledger.entry(node_id), now.observed.pod(node_id)
     if node_id not in brokers:
         return Refusal("NotABroker", f"node {node_id} is no broker that the resource asks for")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.ledger import Ledger, RunningOperation
 from kraft_operator.operations.operation import Operation, OperationType, Phase
 from kraft_operator.operations.operation_report import OperationReport, StepReport, StepState, steps_up_to
@@ -190,7 +191,7 @@ def _report_broker(
     assert now.ledger is not None
     assert running.node_id is not None
     node_id, brokers, entry = running.node_id, now.observed.brokers, now.ledger.entry(running.node_id)
-    if node_id not in {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}:
+    if node_id not in broker_ids(now.cluster.spec):
         text = f"the resource does not ask for broker {node_id} any more"
         return OperationReport(asked, Phase.FAILED, "NotABroker", text)
     new = entry.directory_id if entry and entry.directory_id != running.directory_id else None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.roles import controls, serves
 from kraft_operator.directories import Directories, moved_off
@@ -86,7 +87,7 @@ def mended(now: Situation) -> Situation:
 
 def _movable(now: Situation) -> tuple[Placement, ...]:
     """Every partition can be read, and none has more replicas than there are brokers that stay."""
-    stay = {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}
+    stay = broker_ids(now.cluster.spec)
     return tuple(
         replace(each, replicas=tuple(broker for broker in each.replicas if broker in stay))
         if len(each.replicas) > len(stay) and stay & set(each.replicas)

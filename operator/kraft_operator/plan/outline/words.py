@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_operator.actions import CordonBroker
-from kraft_operator.api.roles import controls
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.api.security import Stage
 from kraft_operator.api.spec import Drain, Group, LifecycleState
 from kraft_operator.credentials import EnterStage, Turn, TurnAuthority
@@ -87,11 +87,9 @@ def _drained(pool: Group) -> str:
 def restarted(pod: Pod, reason: str, stage: str = "") -> PlanStep:
     """`stage` of a cluster that becomes secure."""
     controller = controls(pod)
-    gate = (
-        "the voter before it is live again, and without this one a majority is (L4)"
-        if controller
-        else "every other broker serves, and no partition is left with too few replicas in sync"
-    )
+    gates = ["the voter before it is live again, and without this one a majority is (L4)"] if controller else []
+    gates += ["every other broker serves, and no partition is left with too few replicas in sync"] * serves(pod)
+    gate = "; ".join(gates)
     return PlanStep(
         f"restart/{pod.node_id}" + (f"/{stage}" if stage else ""), "RestartPod", f"Pod/{pod.name}", reason, gate,
         lemma="L4" if controller else "", risk=Risk.AVAILABILITY,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from kraft_operator.api.revision import InvalidSpec, cluster_with, inputs_of
 from kraft_operator.api.roles import controls
+from kraft_operator.api.roles import serves as is_broker
 from kraft_operator.api.spec import Group, KRaftCluster, OnBadRevision
 from kraft_operator.ledger import BadRevision, Excuse, Formation, GoodRevision, Ledger
 from kraft_operator.manifests.context import Context, Images
@@ -186,7 +187,9 @@ def serves(now: Situation, pod: Pod) -> bool | None:
         voter = quorum.voter(pod.node_id)
         if not quorum.proven:
             return None
-        return voter is None or voter.live
+        votes = voter is None or voter.live
+        if not votes or not is_broker(pod):
+            return votes
     if brokers.registered is None:
         return None
     return pod.node_id in brokers.registered - (brokers.fenced or frozenset())

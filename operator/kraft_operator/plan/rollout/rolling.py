@@ -4,8 +4,8 @@ A pod of an older revision than its node's set is deleted, and its StatefulSet m
 first, because its restart costs nothing: so a roll never waits for what is dead, and a revision that does not run stops
 at the first node it touches. Controllers come before brokers, the leader last. A controller is restarted only if the
 others that are live are a majority (L4) on a proven observation; a broker only while every other broker serves and no
-partition of it would lose its last replica in sync. Where no majority serves, waiting for one would be for ever: who
-does not serve takes nothing from anybody.
+partition of it would lose its last replica in sync; a combined node only if both hold. Where no majority serves,
+waiting for one would be for ever: who does not serve takes nothing from anybody.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import RestartPod
+from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.roles import controls, meet, serves
 from kraft_operator.api.spec import LifecycleState, RolloutStrategy
 from kraft_operator.api.windows import next_opening, shown
@@ -81,7 +82,7 @@ def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
     waiting |= {pod.name: why for pod in outdated if (why := may_hold(now, pod))}
     controllers = [pod.name for pod in outdated if controls(pod) and pod.name in waiting]
     if controllers and not now.bad:
-        later = [pod.name for pod in outdated if serves(pod) and pod.ready]
+        later = [pod.name for pod in outdated if not controls(pod) and pod.ready]
         waiting |= {name: "controllers come first" for name in later if name not in waiting}
     return waiting
 
@@ -146,9 +147,13 @@ def restart_gate(now: Situation, pod: Pod) -> headroom.Gate:
     leaving = [each.name for each in now.observed.pods if each.terminating and meet(each, pod)]
     if leaving:
         return headroom.Gate(False, f"{', '.join(leaving)} is still shutting down")
-    if controls(pod):
-        return _controller_gate(now, pod)
-    return _broker_gate(now, pod)
+    if not controls(pod):
+        return _broker_gate(now, pod)
+    gate = _controller_gate(now, pod)
+    if not gate.open or not serves(pod) or _is_idle(now, pod):
+        return gate
+    both = _broker_gate(now, pod)
+    return headroom.Gate(both.open, f"{gate.text}; {both.text}" if both.open else both.text)
 
 
 def _is_idle(now: Situation, pod: Pod) -> bool:
@@ -199,20 +204,24 @@ def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
 
 def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
     brokers, quorum = now.observed.brokers, now.observed.quorum
-    if not pod.ready:
+    serving = (brokers.registered or frozenset()) - (brokers.fenced or frozenset())
+    # What is not Ready of a combined node may be its controller, while clients are served.
+    if not pod.ready and not (controls(pod) and pod.runs and pod.node_id in serving):
         return headroom.Gate(True, "it is not ready")
-    if quorum.state is not QuorumState.AVAILABLE or quorum.live < len(quorum.voters):
+    others = [each for each in quorum.voters if each.node_id != pod.node_id]
+    if quorum.state is not QuorumState.AVAILABLE or not all(each.live for each in others):
         return headroom.Gate(False, "every voter has to be live again first")
     lost = now.replacing  # they may wait for a person, and nobody gains by waiting with them
     idle = sorted(
-        each.name for each in now.observed.pods if meet(each, pod) and not each.ready and each.node_id not in lost
+        each.name
+        for each in now.observed.pods
+        if meet(each, pod) and each is not pod and not each.ready and each.node_id not in lost
     )
     if idle:
         return headroom.Gate(False, f"{', '.join(idle)} is not ready yet")
     if brokers.registered is None or brokers.at_risk is None:
         return headroom.Gate(False, "no broker answers")
-    wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
-    away = sorted(wanted - (brokers.registered - (brokers.fenced or frozenset())) - {pod.node_id, *lost})
+    away = sorted(broker_ids(now.cluster.spec) - serving - {pod.node_id, *lost})
     risk = brokers.at_risk.get(pod.node_id, ())
     closed = [f"{called('broker', away)} {verb(away, 'does', 'do')} not serve"] if away else []
     closed += [f"{', '.join(risk)} would have too few replicas in sync"] if risk else []

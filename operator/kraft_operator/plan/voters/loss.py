@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kraft_operator.api.roles import serves
+from kraft_operator.api.roles import controls, serves
 from kraft_operator.api.spec import NodeGone
 from kraft_operator.ledger import Entry, Ledger, WrittenOff
 from kraft_operator.observed import Observed, Pod
@@ -145,4 +145,6 @@ def _still_there(entry: Entry, observed: Observed) -> str | None:
 
 
 def _noun(entry: Entry) -> str:
+    if controls(entry) and serves(entry):
+        return "node"
     return "broker" if serves(entry) else "voter"

@@ -9,7 +9,7 @@ is itself committed (`Quorum.settled`); only then is a directory written off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
@@ -27,8 +27,16 @@ from kraft_operator.plan.voters.loss import Loss, loss_of, written_off
 from kraft_operator.plan.wording import called, verb
 from storage_guard.formats import DiskVerdict as Disk
 
+EndOf = Callable[[Situation, Ledger, Entry, Loss], Verdict]
+"""What becomes of a lost disk once its voter is none any more: the ledger in which it is written off. Without a ledger
+it may not go yet, and the findings say why."""
 
-def replace_lost_voters(now: Situation) -> Verdict:
+
+def _of_a_voter(_: Situation, ledger: Ledger, entry: Entry, __: Loss) -> Verdict:
+    return Verdict(ledger=written_off(ledger, entry))
+
+
+def replace_lost_voters(now: Situation, end_of: EndOf = _of_a_voter) -> Verdict:
     """One lost disk at a time; what is suspected of the others is said."""
     ledger = now.ledger
     if ledger is None or ledger.formation is not Formation.FORMED:
@@ -47,7 +55,7 @@ def replace_lost_voters(now: Situation) -> Verdict:
         return _too_many(now, proven, size)
     verdict = Verdict(ledger=ledger)
     for entry, loss in losses.items():
-        verdict = _with_loss(now, verdict, entry, loss)
+        verdict = _with_loss(now, verdict, entry, loss, end_of)
     return verdict
 
 
@@ -167,9 +175,11 @@ def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
 def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
     who = called("controller", sorted(entry.node_id for entry in losses))
+    way = f", or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n {now.cluster.namespace}"
+    if now.cluster.spec.controllers.roles.serves:
+        way = ": a quorum of combined nodes cannot be recovered"
     message = (
-        f"put the volumes of {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} "
-        f"-n {now.cluster.namespace}. {len(losses)} of {size} controllers lost their disks, so no majority can "
+        f"put the volumes of {who} back{way}. {len(losses)} of {size} controllers lost their disks, so no majority can "
         "change the voters; nothing is formatted"
     )
     lost = [
@@ -182,7 +192,7 @@ def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdic
     )
 
 
-def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Verdict:
+def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss, end_of: EndOf) -> Verdict:
     """What follows from one loss, added to what followed from those before it."""
     assert so_far.ledger is not None
     key, node_id, ledger = loss.key(entry), entry.node_id, so_far.ledger
@@ -206,7 +216,7 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
         first = f"{called('controller', sorted(others))} {verb(others, 'is', 'are')} replaced first"
         answer = _verdict("DiskLost", node_id, f"{first}: {loss.text}")
     else:
-        answer = _give_up(now, ledger, entry, loss)
+        answer = _give_up(now, ledger, entry, loss, end_of)
     return replace(
         so_far,
         ledger=answer.ledger or ledger,
@@ -217,17 +227,19 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     )
 
 
-def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
-    """Remove the lost voter; once that is committed, write its directory off."""
-    quorum = now.observed.quorum
+def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss, end_of: EndOf) -> Verdict:
+    """Remove the lost voter; once that is committed, write its directory off. What may not end is not begun."""
+    quorum, end = now.observed.quorum, end_of(now, ledger, entry, loss)
     voter = quorum.voter(entry.node_id)
     if quorum.settled and voter is None:
+        if end.ledger is None:
+            return end
         answer = _verdict(
             "ReplacingVoter",
             entry.node_id,
             f"nothing to do, it was removed from the voters and gets a new disk: {loss.text}",
         )
-        return replace(answer, ledger=written_off(ledger, entry))
+        return replace(answer, ledger=end.ledger, actions=end.actions)
     if voter is not None and voter.directory_id != entry.directory_id:
         remedy = (
             f"remove the voter with directory {voter.directory_id} (kafka-metadata-quorum "
@@ -246,6 +258,8 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
         gate = headroom.Gate(False, "no new commit was seen since the last look")
     if not gate.open:
         return _verdict("DiskLost", entry.node_id, _not_yet(gate.text, loss), stalled=_lost(now))
+    if end.ledger is None:
+        return end
     by_name = loss.asked or _asked_by_name(now, entry)
     room = now.brake.gate(now.cluster.uid, voter.directory_id)
     if not room.open and not by_name:
