@@ -1,8 +1,8 @@
 """What the archive's pod needs for its copy in an object store. Credentials, keys and the endpoint's authority are
 mounted, never in the environment or in arguments; what the store's client reads of the environment is no secret.
 
-Each mount is optional: a Secret that is missing keeps the copy from being made, and the page says so, but keeps nobody
-from following the quorum.
+Each mount is optional: a Secret that is missing keeps the copy from being made, and the page says so, but keeps no
+archive that has begun from following the quorum.
 """
 
 from __future__ import annotations
