@@ -14,6 +14,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.claim_memory import KEY
+from kraft_operator.ephemeral import is_ephemeral
 from kraft_operator.fence import Holder, Stale, still_holds
 from kraft_operator.kube import (
     CLAIM,
@@ -41,14 +42,7 @@ class DiskWrites:
         """Read pod, claim and volume once more: the grant is for these three and no others."""
         grant, namespace = action.grant, self.namespace
         pod = self.kube.get(POD, namespace, action.pod)
-        claim = self.kube.get(CLAIM, namespace, action.claim)
-        bound = volume_is_of(self.kube, grant.pv_name, grant.pvc_uid)
-        facts = {
-            "pod": (pod["metadata"]["uid"], grant.pod_uid),
-            "claim": (claim["metadata"]["uid"], grant.pvc_uid),
-            "volume": (claim["spec"].get("volumeName"), grant.pv_name),
-            "volume's claim": (bound, grant.pvc_uid),
-        }
+        facts = {"pod": (pod["metadata"]["uid"], grant.pod_uid), **self._disk_now(action, pod)}
         for what, (found, granted) in facts.items():
             if found != granted:
                 raise Stale(f"{action.pod}: the {what} is {found}, the grant is for {granted}")
@@ -61,6 +55,20 @@ class DiskWrites:
         self.kube.annotate(
             POD, namespace, action.pod, marks, uid=grant.pod_uid, resource_version=version, timeout=self.call_timeout
         )
+
+    def _disk_now(self, action: DeliverGrant, pod: Object) -> dict[str, tuple[str | None, str]]:
+        """What there is, and what was granted. A disk that goes with its pod has no other name than the pod's UID."""
+        grant = action.grant
+        if is_ephemeral(action.claim):
+            volumes = pod["spec"].get("volumes") or ()
+            goes_with_it = any(each["name"] == "data" and "emptyDir" in each for each in volumes)
+            return {"disk": (pod["metadata"]["uid"] if goes_with_it else None, grant.pvc_uid)}
+        claim = self.kube.get(CLAIM, self.namespace, action.claim)
+        return {
+            "claim": (claim["metadata"]["uid"], grant.pvc_uid),
+            "volume": (claim["spec"].get("volumeName"), grant.pv_name),
+            "volume's claim": (volume_is_of(self.kube, grant.pv_name, grant.pvc_uid), grant.pvc_uid),
+        }
 
     def grow(self, action: GrowClaim) -> None:
         request = {"resources": {"requests": {"storage": action.size}}}

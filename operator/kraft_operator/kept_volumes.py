@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from kraft_operator.api.parse_storage import MIN_SIZE
 from kraft_operator.api.revision import VOLUMES
-from kraft_operator.api.spec import Group, KRaftCluster, Storage
+from kraft_operator.api.spec import Group, KRaftCluster
+from kraft_operator.api.storage import Storage
 from kraft_operator.ledger import Ledger
 from kraft_operator.observed import Claim
 

@@ -24,6 +24,7 @@ from kraft_operator.api.users import parse_user
 from kraft_operator.archive_claims import archive_seen
 from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
+from kraft_operator.ephemeral import disks_of
 from kraft_operator.judgement import Round
 from kraft_operator.kept_volumes import emptied, keeping_volumes
 from kraft_operator.kube import (
@@ -104,14 +105,14 @@ def observe(
     policies, cluster = _policies(all_claims, operations, reclaim_policy), restarted_for(cluster, access.credentials)
     looked = archive.seen(cluster, kube, now) if archive is not None else {}
     observed = Observed(
-        tuple(each for each in all_claims if not each.further),
+        (*(each for each in all_claims if not each.further), *disks_of(pods)),
         pods,
         sets,
         (*_children(live, cluster), *served.found),
         quorum,
         brokers,
         _racks(cluster, pods, reader),
-        _orphaned_volumes(ledger, all_claims, kube),
+        _orphaned_volumes(ledger, (*all_claims, *disks_of(pods)), kube),
         *_stranded_volumes(ledger, pods, all_claims, kube),
         pod_facts.owners(ledger_object),
         operations,

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import Storage
+from kraft_operator.api.storage import Storage
+from kraft_operator.ephemeral import disk_of
 from kraft_operator.last_words import last_words
 from kraft_operator.manifests.further import volumes_in
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION, OF_ARCHIVE
@@ -208,6 +209,8 @@ def _claim_name(item: Object) -> str:
     for volume in item["spec"].get("volumes") or ():
         if volume["name"] == "data" and "persistentVolumeClaim" in volume:
             return str(volume["persistentVolumeClaim"]["claimName"])
+        if volume["name"] == "data" and "emptyDir" in volume:
+            return disk_of(item["metadata"]["name"])
     return ""
 
 

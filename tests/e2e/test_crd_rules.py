@@ -67,6 +67,11 @@ BOTH: Object = {"role": "Combined", "replicas": 3, "nodeIdRange": {"start": 0, "
 BESIDE: Object = {"sidecars": [{"name": "a", "image": "a:1", "ports": [{"containerPort": 9092}]}]}
 FEWER = "combined nodes become more, not fewer"
 VOLUMES = "spec.brokerPools.0.storage.volumes"
+EPHEMERAL: Object = {"type": "Ephemeral", "size": "1Gi"}
+ASLEEP = {
+    "lifecycle": {"state": "Hibernated"},
+    "brokerPools": [{"name": "main", "nodeIdRange": {"start": 100, "end": 199}, "storage": EPHEMERAL}],
+}
 ONE = {"name": "one", "size": "2Gi", "storageClassName": "standard"}
 OWNED = [
     "process.roles", "node.id", "broker.id", "listeners", "advertised.listeners", "listener.security.protocol.map",
@@ -140,6 +145,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.controllers.storage.overrides", [{"nodeID": 1}], "says nothing: give size, storageClassName or selector"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": "1Mi"}], "size must be at least 100Mi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": 1}, {"nodeID": 1, "size": 2}], "Duplicate value"),
+    ("spec.controllers.storage.type", "Sometimes", "Unsupported value"),
+    ("spec.controllers.storage", {**EPHEMERAL, "storageClassName": "a"}, "Ephemeral storage has no claims"),
+    ("spec.controllers.storage", EPHEMERAL, "storage.type Ephemeral needs deletionPolicy.volumes Delete"),
+    ("spec.controllers.storage", EPHEMERAL, "are three at least, and are not formed from an archive"),
+    ("spec.brokerPools.0.storage.type", "Ephemeral", "Ephemeral storage has no claims: take storage.volumes out"),
+    ("spec", {**BASE["spec"], **ASLEEP}, "lifecycle.state must not be Hibernated: Ephemeral disks go with their pods"),
     (VOLUMES, [{"name": "data", "size": "1Gi"}], "data is the first volume: give it another name"),
     (VOLUMES, [{"name": "One", "size": "1Gi"}], "should match"),
     (VOLUMES, [{"name": "one", "size": "1Mi"}], "size must be at least 100Mi"),
@@ -246,6 +257,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
     ("spec.controllers.storage.size", "500Mi", "storage.size cannot shrink"),
+    ("spec.controllers.storage.type", "Ephemeral", "storage.type is immutable"),
     ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
     ("spec.controllers.storage.selector", {"matchLabels": {"disk": "fast"}}, "selector is immutable"),
     ("spec.controllers.storage.selector", None, "selector is immutable: it can be neither added nor removed"),

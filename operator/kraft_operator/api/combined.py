@@ -56,6 +56,8 @@ def check_combined(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield "controllers.replicas", f"must be 1 or 3 where controllers.role is Combined, not {found}"
     if spec.broker_pools:
         yield "brokerPools", "take the pools out: where controllers.role is Combined, controllers are the brokers"
+    if spec.controllers.storage.ephemeral:
+        yield "controllers.storage.type", "must be Persistent: partitions of combined nodes are on their disks"
     if spec.from_archive is not None:
         problem = "take it out: only controllers of their own are formed from an archive, not combined ones"
         yield "bootstrap.fromArchive", problem

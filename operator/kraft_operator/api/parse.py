@@ -36,7 +36,13 @@ from kraft_operator.api.parse_security import (
     secured,
     security_of,
 )
-from kraft_operator.api.parse_storage import check_volumes, parse_overrides, parse_storage, parse_volumes
+from kraft_operator.api.parse_storage import (
+    check_ephemeral,
+    check_volumes,
+    parse_overrides,
+    parse_storage,
+    parse_volumes,
+)
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.roles import BROKER, Roles
 from kraft_operator.api.spec import (
@@ -216,6 +222,7 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         added = frozenset(group.process.metrics.ports) if group.process.metrics else frozenset()
         yield from check_pod(f"{_path(spec, group)}.pod", group.pod, taken | added)
         yield from check_volumes(_path(spec, group), group)
+    yield from check_ephemeral(spec, lambda group: _path(spec, group))
     yield from check_listeners(spec)
 
 

@@ -6,7 +6,6 @@ judges (resources, affinity, tolerations, spread constraints) stay plain objects
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +21,7 @@ from kraft_operator.api.pod import Pod
 from kraft_operator.api.process import Process
 from kraft_operator.api.roles import Roles
 from kraft_operator.api.security import Security
+from kraft_operator.api.storage import Storage
 from kraft_operator.api.windows import Window
 
 
@@ -130,19 +130,6 @@ class NodeIdRange:
 
     def overlaps(self, other: NodeIdRange) -> bool:
         return self.start <= other.end and other.start <= self.end
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    size: str
-    storage_class_name: str | None = None
-    selector: Mapping[str, Any] = field(default_factory=dict)
-    """Which volumes that an administrator made may be bound; empty: any."""
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """What cannot be changed of a claim: class (empty for the default one) and selector, as text."""
-        return self.storage_class_name or "", json.dumps(self.selector, sort_keys=True) if self.selector else ""
 
 
 @dataclass(frozen=True, slots=True)

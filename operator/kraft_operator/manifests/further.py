@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.pod import FURTHER_PATH, FURTHER_VOLUME
-from kraft_operator.api.spec import Group, KRaftCluster, Storage, VolumePolicy
+from kraft_operator.api.spec import Group, KRaftCluster, VolumePolicy
+from kraft_operator.api.storage import Storage
 from kraft_operator.manifests.context import Manifest, labels, node_selector, owner_reference
 from storage_guard.formats import GRANT_ANNOTATION, identity_key, of_volume
 

@@ -65,12 +65,14 @@ def init_containers(context: Context, node: NodePlan, config_hash: str) -> list[
 
 
 def volumes(context: Context, node: NodePlan) -> list[Manifest]:
-    """All but the data volume, which is a claim template of the StatefulSet."""
+    """All but the data volume, unless it goes with the pod: else it is a claim template of the StatefulSet."""
     cluster, group = context.cluster, context.group(node)
     own_name = names.node_name(cluster.name, node.group, node.node_id)
     ledger_items = [{"key": identity_key(node.node_id), "path": "identity.json"}]
     ledger_items += further.ledger_items(group, node.node_id)
+    data = {"name": "data", "emptyDir": {"sizeLimit": group.storage.size}}
     return [
+        *([data] if group.storage.ephemeral else []),
         {"name": "config", "configMap": {"name": own_name, "defaultMode": 0o444}},
         # Optional: without a ledger the pod shall start far enough to say so.
         {

@@ -68,7 +68,7 @@ def stateful_set(context: Context, node: NodePlan, revision: str) -> Manifest:
             },
             "selector": {"matchLabels": chosen},
             "template": _pod_template(context, node),
-            "volumeClaimTemplates": [_claim(context, group, node)],
+            "volumeClaimTemplates": [] if group.storage.ephemeral else [_claim(context, group, node)],
         },
     }
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from kraft_operator.actions import MakeClaim, RetainVolume
 from kraft_operator.api import names
 from kraft_operator.api.roles import controls
+from kraft_operator.ephemeral import is_ephemeral
 from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.manifests.nodes import claim_labels
 from kraft_operator.observed import Claim, Pod
@@ -78,7 +79,7 @@ def _unsafe(now: Situation, ledger: Ledger) -> list[Claim]:
     """Claims of known disks whose volume was not seen to say Retain."""
     known = {each.pvc_uid for each in ledger.every_entry if each.directory_id is not None}
     found = (each for each in _every_claim(now) if each.uid in known and each.volume)
-    return [each for each in found if each.volume not in now.observed.retained]
+    return [each for each in found if each.volume not in now.observed.retained and not is_ephemeral(each.name)]
 
 
 def _retain(claim: Claim) -> RetainVolume:

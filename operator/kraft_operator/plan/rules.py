@@ -28,6 +28,7 @@ from kraft_operator.plan.disks.adoption import (
 )
 from kraft_operator.plan.disks.claims import at_risk, guard_claims, keep_guarded
 from kraft_operator.plan.disks.copies import hold_copies, restored
+from kraft_operator.plan.disks.ephemeral import lost_with_pods, refuse_another_storage
 from kraft_operator.plan.disks.further import keep_volumes, know_claims_again, of_each_volume
 from kraft_operator.plan.disks.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.disks.identity import (
@@ -85,6 +86,7 @@ RULES: Final[tuple[Rule, ...]] = (
     keep_the_role,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
+    refuse_another_storage,
     tell_formed_before,
     learn_identities,
     of_each_volume(learn_identities),
@@ -221,8 +223,8 @@ FROM_ARCHIVE: Final[tuple[Rule, ...]] = (
 
 def plan(now: Situation) -> Decision:
     """What is to be done now, and what may cost data although it is as it was asked for."""
-    decision, risk = _plan(now), at_risk(now)
-    return replace(decision, risks=(risk,)) if risk else decision
+    decision, risks = _plan(now), tuple(each for each in (at_risk(now), lost_with_pods(now)) if each)
+    return replace(decision, risks=risks) if risks else decision
 
 
 def _plan(now: Situation) -> Decision:

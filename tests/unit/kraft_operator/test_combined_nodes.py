@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 
 def controllers(replicas: int = 3, role: str = "Combined", **more: object) -> dict[str, object]:
     ids, storage = {"start": 0, "end": 9}, {"size": "1Gi"}
-    return {"role": role, "replicas": replicas, "nodeIdRange": ids, "storage": storage, **more}
+    return {"role": role, "replicas": replicas, "nodeIdRange": ids, "storage": storage} | more
 
 
 def settled(replicas: int = 3) -> World:
@@ -197,6 +197,7 @@ def test_controllers_do_not_become_combined() -> None:
     [
         ({"controllers": controllers(5)}, "spec.controllers.replicas"),
         ({"brokerPools": [pool("b", 1, 100)]}, "spec.brokerPools"),
+        ({"controllers": controllers(storage={"type": "Ephemeral"})}, "spec.controllers.storage.type"),
         (
             {"bootstrap": {"fromArchive": {"claimName": "archive-old-archive-0", "clusterID": "A" * 22}}},
             "spec.bootstrap.fromArchive",

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from kraft_operator.actions import Action, ApplyChild, DeliverGrant, MakeClaim
 from kraft_operator.api.roles import BROKER
-from kraft_operator.api.spec import Group, Storage
+from kraft_operator.api.spec import Group
+from kraft_operator.api.storage import Storage
 from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.manifests import further
 from kraft_operator.manifests.context import NodePlan

@@ -21,6 +21,7 @@ from kraft_operator.manifests.cluster import initial_controllers
 from kraft_operator.observed import Claim, Pod
 from kraft_operator.plan.disks.adoption import ADOPTION_CONFLICT
 from kraft_operator.plan.disks.claims import token
+from kraft_operator.plan.disks.ephemeral import disk_may_go
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import listed
 from storage_guard.formats import DiskVerdict as Disk
@@ -125,7 +126,7 @@ def restart_stuck_gates(now: Situation) -> Verdict:
     if now.ledger is None or now.stepped:
         return NOTHING
     for pod in now.observed.pods:
-        if pod.node_id in now.guarded:
+        if pod.node_id in now.guarded or disk_may_go(now, pod) is not None:
             continue
         if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges >= MAX_NUDGES:
             step = JournaledStep(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))

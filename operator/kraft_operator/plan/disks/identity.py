@@ -14,6 +14,7 @@ from typing import Final
 from kraft_operator.actions import AnnotateClaim, TellRack
 from kraft_operator.api.roles import controls
 from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.ephemeral import is_ephemeral
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, StepKind, WrittenOff
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
@@ -55,7 +56,7 @@ def annotate_claims(now: Situation) -> Verdict:
     actions = []
     for entry in now.ledger.entries:
         claim = now.observed.claim(entry.pvc_name) if entry.pvc_name else None
-        if claim is None or claim.uid != entry.pvc_uid or entry.directory_id is None:
+        if claim is None or claim.uid != entry.pvc_uid or entry.directory_id is None or is_ephemeral(claim.name):
             continue
         wanted = {
             "cluster-id": now.ledger.cluster_id,

@@ -17,6 +17,7 @@ from kraft_operator.api import names
 from kraft_operator.api.roles import controls
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.claim_memory import KEY, MAX_BYTES, UNKNOWN, kept, newest, parse, render
+from kraft_operator.ephemeral import disk_of, is_ephemeral
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Claim, Observed
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -140,8 +141,13 @@ def rebuilt(now: Situation, ledger: Ledger, *, complete: bool) -> Finding:
 
 
 def _remembers(claim: Claim) -> bool:
-    return controls(claim)
+    """What goes with its pod is no place for what must not be forgotten."""
+    return controls(claim) and not is_ephemeral(claim.name)
 
 
 def _claim_of(cluster: KRaftCluster, entry: Entry) -> str | None:
-    return names.claim_name(cluster.name, entry.pool, entry.node_id) if entry.pvc_uid is not None else None
+    if entry.pvc_uid is None:
+        return None
+    if is_ephemeral(entry.pv_name):
+        return disk_of(names.pod_name(cluster.name, entry.pool, entry.node_id))
+    return names.claim_name(cluster.name, entry.pool, entry.node_id)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from kraft_operator.actions import Action, GrowClaim, OrphanSet
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import Storage
+from kraft_operator.api.storage import Storage
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim, NodeSet
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict

@@ -79,6 +79,9 @@ def _refused_recovery(now: Situation, ledger: Ledger) -> Refusal | None:
         return Refusal(
             "QuorumAvailable", f"the quorum is available, led by controller {quorum.leader_id}: nothing is lost"
         )
+    if now.cluster.spec.controllers.storage.ephemeral:
+        text = "delete the KRaftCluster and create it anew: the controllers' disks are Ephemeral, no claim has a copy"
+        return Refusal("StorageEphemeral", text)
     size = len(ledger.controllers or ledger.initial_controllers)
     able = [each for each in now.observed.pods if controls(each) and each.main_started]
     if quorum.state is not QuorumState.UNAVAILABLE and len(able) > size // 2:

@@ -48,7 +48,8 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import Storage, VolumePolicy
+from kraft_operator.api.spec import VolumePolicy
+from kraft_operator.api.storage import Storage
 from kraft_operator.claim_memory import KEY
 from kraft_operator.credentials import (
     CopyCertificate,
@@ -184,15 +185,11 @@ def _by_name(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     return tuple(sorted(claims, key=lambda each: each.name))
 
 
-def _kind_of(claim: Mapping[str, Any]) -> tuple[str, str]:
-    return Storage("", claim.get("storageClassName"), claim.get("selector") or {}).kind
-
-
 def _set_of(child: Child) -> NodeSet:
     """As Kubernetes shows it once it has looked; what it calls the template is its own affair, ours is as good."""
     meta, spec = child.live["metadata"], child.live["spec"]
     claims = spec.get("volumeClaimTemplates") or ()
-    size = claims[0]["spec"]["resources"]["requests"]["storage"] if claims else ""
+    claim = claims[0]["spec"] if claims else {}
     return NodeSet(
         name=child.name,
         uid=child.uid,
@@ -203,8 +200,8 @@ def _set_of(child: Child) -> NodeSet:
         revision=template_of(child.live),
         made_of=sha256(json.dumps(spec["template"], sort_keys=True, default=str).encode()).hexdigest()[:10],
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
-        volume_size=size,
-        volume_kind=_kind_of(claims[0]["spec"]) if claims else ("", ""),
+        volume_size=claim["resources"]["requests"]["storage"] if claims else "",
+        volume_kind=Storage("", claim.get("storageClassName"), claim.get("selector") or {}).kind,
         volumes=volumes_in(spec["template"]["spec"]),
     )
 

@@ -16,6 +16,7 @@ from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.roles import controls, serves
 from kraft_operator.directories import Directories, moved_off
+from kraft_operator.ephemeral import disk_of, disks_of
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.manifests.further import log_directory
 from kraft_operator.manifests.properties import LOG_PATH
@@ -142,6 +143,11 @@ def _places(now: Situation, ledger: Ledger) -> Iterator[_Place]:
             continue
         pod = now.observed.pod(node_set.node_id)
         pod = None if pod is not None and pod.terminating else pod
+        group = now.cluster.spec.group(node_set.pool)
+        if group is not None and group.storage.ephemeral:
+            made = pod or _pod_of(now, node_set, disk_of(f"{node_set.name}-0"))
+            yield _Place(now, ledger, node_set, made, disks_of((made,))[0])
+            continue
         name = names.claim_name(now.cluster.name, node_set.pool, node_set.node_id)
         claim = now.observed.claim(name)
         if claim is None or (claim.terminating and pod is None):
@@ -157,17 +163,17 @@ def _places(now: Situation, ledger: Ledger) -> Iterator[_Place]:
                 requested=size,
                 capacity=size,
             )
-        yield _Place(now, ledger, node_set, pod or _pod_of(now, node_set, claim), claim)
+        yield _Place(now, ledger, node_set, pod or _pod_of(now, node_set, claim.name), claim)
 
 
-def _pod_of(now: Situation, node_set: NodeSet, claim: Claim) -> Pod:
+def _pod_of(now: Situation, node_set: NodeSet, claim: str) -> Pod:
     return Pod(
         name=f"{node_set.name}-0",
         uid=now.draw(),
         node_id=node_set.node_id,
         role=node_set.role,
         pool=node_set.pool,
-        claim=claim.name,
+        claim=claim,
         revision=node_set.revision,
         made_of=node_set.made_of,
         owner=node_set.uid,

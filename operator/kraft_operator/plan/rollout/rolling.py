@@ -22,6 +22,7 @@ from kraft_operator.api.windows import next_opening, shown
 from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
+from kraft_operator.plan.disks.ephemeral import disk_may_go
 from kraft_operator.plan.disks.removal import may_hold
 from kraft_operator.plan.rollout.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -147,6 +148,8 @@ def restart_gate(now: Situation, pod: Pod) -> headroom.Gate:
     leaving = [each.name for each in now.observed.pods if each.terminating and meet(each, pod)]
     if leaving:
         return headroom.Gate(False, f"{', '.join(leaving)} is still shutting down")
+    if (closed := disk_may_go(now, pod)) is not None:
+        return closed
     if not controls(pod):
         return _broker_gate(now, pod)
     gate = _controller_gate(now, pod)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
 from kraft_operator.api.roles import controls
 from kraft_operator.api.spec import LifecycleState, LostDisk
+from kraft_operator.ephemeral import is_ephemeral
 from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import Pod, QuorumState, QuorumVoter, VoterState
 from kraft_operator.plan import headroom
@@ -78,6 +79,8 @@ def discard_old_copies(now: Situation) -> Verdict:
             continue  # both are on their way; an operator that died between the two calls has left the pod
         if not (stranded or _holds_written_off(pod, now.ledger)):
             continue
+        if is_ephemeral(claim.name):
+            return _stopped(now, pod, pod.inspect.directory_id if pod.inspect is not None else None)
         step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
         where = f", on node {now.observed.stranded[claim.volume]}" if stranded else ""
         reason = f"its directory was written off{where}"
@@ -175,11 +178,14 @@ def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
 def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
     who = called("controller", sorted(entry.node_id for entry in losses))
-    way = f", or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n {now.cluster.namespace}"
+    name = f"{now.cluster.name} -n {now.cluster.namespace}"
+    todo = f"put the volumes of {who} back, or, if they are gone for good: kubectl kraft recover {name}"
     if now.cluster.spec.controllers.roles.serves:
-        way = ": a quorum of combined nodes cannot be recovered"
+        todo = f"put the volumes of {who} back: a quorum of combined nodes cannot be recovered"
+    if now.cluster.spec.controllers.storage.ephemeral:
+        todo = f"delete the KRaftCluster and create it anew, its disks went with their pods: kubectl delete krc {name}"
     message = (
-        f"put the volumes of {who} back{way}. {len(losses)} of {size} controllers lost their disks, so no majority can "
+        f"{todo}. {len(losses)} of {size} controllers lost their disks, so no majority can "
         "change the voters; nothing is formatted"
     )
     lost = [
