@@ -130,7 +130,7 @@ STORIES: Final = (
     Story("test_operator_combined.py", 190, variant="[runtime]", soak=True),
     Story("test_operator_combined.py", 300, variant="[apache-kafka]", soak=True),
     Story("test_operator_combined.py", 90, "one_secure_node", soak=True),
-    Story("test_operator_ephemeral.py", 170, variant="[runtime]"),
+    Story("test_operator_ephemeral.py", 170, variant="[runtime]", soak=True),
     Story("test_operator_ephemeral.py", 260, variant="[apache-kafka]", soak=True),
     Story("test_operator_upgrade.py", 110, soak=True),
     Story("test_operator_migrates.py", 130),

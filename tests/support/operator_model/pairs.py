@@ -6,7 +6,7 @@ history of faults leads to. Every pair stands alone. Lines:
 
     spec CHANGE ...                 the resource is edited: controllers=5 brokers=1 image=2 domains=Require planned
                                     suspended hibernated ondelete report treat-as-lost adopt-only clusterID=X no-pools
-                                    other-ids
+                                    other-ids ephemeral
     begin CHANGE ... | CHANGE ...   how it was settled, and after which edits; the first line
     new                             there is nothing yet, not even a ledger
     forming [begun]                 the first quorum's pods wait at their gates
@@ -91,6 +91,11 @@ def changes(words: list[str]) -> dict[str, object]:
                 found["recoveryPolicy"] = {"nodeGone": "TreatAsLost"}
             case "adopt-only":
                 found["bootstrap"] = {"policy": "AdoptOnly"}
+            case "ephemeral":
+                ids = {"start": 0, "end": 9}
+                disk = {"type": "Ephemeral", "size": "1Gi"}
+                found["controllers"] = {"replicas": 3, "nodeIdRange": ids, "storage": disk}
+                found["deletionPolicy"] = {"volumes": "Delete"}
             case "newest-version":
                 found["metadataVersion"] = {"policy": "FollowVersionAfterSoak"}
             case "owned":

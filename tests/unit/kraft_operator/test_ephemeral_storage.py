@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from kraft_operator.actions import AnnotateClaim, DiscardClaim, Remember, RestartPod
+from kraft_operator.actions import AnnotateClaim, DeliverGrant, DiscardClaim, Remember, RestartPod
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
+from kraft_operator.disk_writes import DiskWrites
 from kraft_operator.ephemeral import PREFIX, disk_of, disks_of
+from kraft_operator.fence import Stale
+from kraft_operator.kube import POD, Gateway, Kind
+from kraft_operator.lease import Term
+from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import Claim, NodeSet
 from kraft_operator.plan.situation import Decision, Finding
+from kraft_operator.settings import Failpoints
+from storage_guard.formats import GRANT_ANNOTATION, DiskVerdict, Grant, GrantMode, Seen
 from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
@@ -98,7 +105,8 @@ def test_a_roll_takes_one_disk_after_the_other_and_writes_on_no_claim() -> None:
     assert sorted(world.restarts) == [0, 1, 2, 100, 101]
     assert not set(before.values()) & set(after.values())
     assert world.voters == {node: after[node] for node in (0, 1, 2)}
-    assert world.begun_empty == world.broken == []
+    assert world.begun_empty == []
+    assert world.broken == []
     assert not [each for each in world.writes if isinstance(each, AnnotateClaim | Remember | DiscardClaim)]
 
 
@@ -144,11 +152,69 @@ def test_a_lost_ledger_is_made_again_from_what_the_pods_reported() -> None:
 
 def test_a_cluster_keeps_the_kind_of_disks_that_it_has() -> None:
     world = formed()
-    persistent = {"controllers": {"replicas": 3, "storage": {"size": "1Gi"}}}
-    world.edit(**SPEC | persistent)
+    world.edit(**SPEC | {"controllers": {"replicas": 3, "storage": {"size": "1Gi"}}})
     decision = world.plan()
-    assert [each.reason for each in decision.findings if each.stalled] == ["StorageTypeFixed"]
+    (fixed,) = (each for each in decision.findings if each.stalled)
+    assert fixed.reason == "StorageTypeFixed"
+    assert fixed.message == (
+        "set storage.type of controller back to Ephemeral; for disks that are Persistent make another cluster: node 0 "
+        f"has directory {world.directories()[0]} on a disk that goes with its pod, and a node keeps the kind of disk "
+        "that it was formatted on; nothing was changed"
+    )
     assert decision.actions == ()
+
+
+class PodsOnly:
+    """An API server with one pod and no claims: none may be asked for."""
+
+    def __init__(self, uid: str, **volume: Any) -> None:
+        self.pod = {"metadata": {"uid": uid, "resourceVersion": "7"}, "spec": {"volumes": [{"name": "data", **volume}]}}
+        self.marked: list[tuple[str, str | None]] = []
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Any:
+        assert (kind, name) == (POD, "c-controller-1-0")
+        return self.pod
+
+    def annotate(self, kind: Kind, namespace: str, name: str, marks: dict[str, str], **asked: Any) -> None:
+        self.marked.append((*marks, asked["uid"]))
+
+
+class Always:
+    """Whoever asks holds the Lease."""
+
+    def require(self, seconds: float) -> Term:
+        return Term("me", 1)
+
+    def still_holds(self) -> bool:
+        return True
+
+
+def delivered(kube: PodsOnly, *, disk: str = "pod-2") -> list[tuple[str, str | None]]:
+    """A grant for pod-2 and its disk (or that of another), by the real writer."""
+    name, seen = "c-controller-1-0", Seen(DiskVerdict.EMPTY)
+    grant = Grant("pod-2", disk, f"{PREFIX}{disk}", 1, "id", GrantMode.NO_INITIAL_CONTROLLERS, "nonce", seen)
+    step = JournaledStep(StepKind.GRANT, 1, "me", 1)
+    action = DeliverGrant(name, disk_of(name), grant, None, step, "it is empty")
+    DiskWrites("n", cast("Gateway", kube), Always(), Failpoints(), 5.0).deliver(action)
+    return kube.marked
+
+
+def test_a_grant_for_a_disk_that_goes_with_its_pod_asks_for_no_claim_and_is_for_this_pod() -> None:
+    assert delivered(PodsOnly("pod-2", emptyDir={})) == [(GRANT_ANNOTATION, "pod-2")]
+
+
+@pytest.mark.parametrize(
+    ("kube", "disk", "message"),
+    [
+        (PodsOnly("pod-3", emptyDir={}), "pod-2", "the pod is pod-3, the grant is for pod-2"),
+        (PodsOnly("pod-2", emptyDir={}), "pod-1", "the disk is pod-2, the grant is for pod-1"),
+        (PodsOnly("pod-2", persistentVolumeClaim={}), "pod-2", "the disk is None, the grant is for pod-2"),
+    ],
+)
+def test_a_grant_for_another_pods_disk_or_for_one_that_stays_is_stale(kube: PodsOnly, disk: str, message: str) -> None:
+    with pytest.raises(Stale, match=message):
+        delivered(kube, disk=disk)
+    assert kube.marked == []
 
 
 def test_whoever_looks_is_told_that_a_lost_pod_is_a_lost_disk() -> None:

@@ -46,16 +46,18 @@ def refuse_another_storage(now: Situation) -> Verdict:
         if group is None or entry.directory_id is None or entry.pvc_name is None:
             continue
         if group.storage.ephemeral != is_ephemeral(entry.pvc_name):
-            return Verdict(findings=(_refusal(entry),), stop=True)
+            return Verdict(findings=(_refusal(entry, entry.pvc_name),), stop=True)
     return NOTHING
 
 
-def _refusal(entry: Entry) -> Finding:
-    has, asked = ("Ephemeral", "Persistent") if is_ephemeral(entry.pvc_name) else ("Persistent", "Ephemeral")
+def _refusal(entry: Entry, claim: str) -> Finding:
+    has, asked, where = "Persistent", "Ephemeral", f"claim {claim}"
+    if is_ephemeral(claim):
+        has, asked, where = "Ephemeral", "Persistent", "a disk that goes with its pod"
     message = (
-        f"set storage.type of {entry.pool} back to {has}, or use another name for another cluster: directory "
-        f"{entry.directory_id} of node {entry.node_id} is on {entry.pvc_name}, and the resource asks for {asked}; "
-        "nothing was changed"
+        f"set storage.type of {entry.pool} back to {has}; for disks that are {asked} make another cluster: node "
+        f"{entry.node_id} has directory {entry.directory_id} on {where}, and a node keeps the kind of disk that it was "
+        "formatted on; nothing was changed"
     )
     return Finding(Topic.SPEC, "StorageTypeFixed", message, f"node {entry.node_id}", stalled=True)
 
