@@ -123,7 +123,7 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger, observed: Observed) -> Entr
     if report.cluster_id != ledger.cluster_id or report.disk_node_id != entry.node_id:
         return entry
     if entry.directory_id == report.directory_id:
-        return _with_minimum(entry, report, quorum)
+        return _with_minimum(_with_volume(entry, observed), report, quorum)
     if entry.directory_id is None and _granted_before(entry, pod, report, ledger):
         claim = observed.claim(pod.claim)
         found = replace(
@@ -139,6 +139,14 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger, observed: Observed) -> Entr
         pvc_uid=entry.grant.pvc_uid, pv_name=entry.grant.pv_name,
     )  # fmt: skip
     return _with_minimum(known, report, quorum)
+
+
+def _with_volume(entry: Entry, observed: Observed) -> Entry:
+    """A ledger that was made again while the claim waited for its volume learns of it now."""
+    claim = observed.claim(entry.pvc_name) if entry.pv_name is None and entry.pvc_name else None
+    if claim is None or claim.uid != entry.pvc_uid or not claim.volume:
+        return entry
+    return replace(entry, pv_name=claim.volume)
 
 
 def _without_a_place_never_taken(ledger: Ledger, entry: Entry) -> Ledger:
