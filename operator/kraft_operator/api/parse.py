@@ -15,6 +15,7 @@ from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.combined import Role, check_combined
 from kraft_operator.api.config_keys import owner_of
+from kraft_operator.api.ephemeral_checks import check_ephemeral
 from kraft_operator.api.from_archive import parse_from_archive
 from kraft_operator.api.metadata_versions import level_of
 from kraft_operator.api.network import ListenerSpec
@@ -36,13 +37,7 @@ from kraft_operator.api.parse_security import (
     secured,
     security_of,
 )
-from kraft_operator.api.parse_storage import (
-    check_ephemeral,
-    check_volumes,
-    parse_overrides,
-    parse_storage,
-    parse_volumes,
-)
+from kraft_operator.api.parse_storage import check_volumes, parse_overrides, parse_storage, parse_volumes
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.roles import BROKER, Roles
 from kraft_operator.api.spec import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from kraft_operator.api.pod import FURTHER_PATH, FURTHER_VOLUME
 from kraft_operator.api.reader import InvalidSpec, Reader, quantity
-from kraft_operator.api.spec import ClusterSpec, Group, LifecycleState, VolumePolicy
+from kraft_operator.api.spec import Group
 from kraft_operator.api.storage import Storage, StorageType
 from storage_guard.formats import MAX_FURTHER_VOLUMES
 
@@ -28,22 +28,6 @@ def parse_storage(storage: Reader) -> Storage:
         if storage.has(field):
             raise InvalidSpec(storage.at(field), "is not of type Ephemeral, which has no claims: take it out")
     return replace(found, ephemeral=True)
-
-
-def check_ephemeral(spec: ClusterSpec, paths: Callable[[Group], str]) -> Iterator[tuple[str, str]]:
-    """What a cluster must not be asked to do whose disks go with their pods, as (path, problem)."""
-    groups = [group for group in spec.groups if group.storage.ephemeral]
-    if not groups:
-        return
-    path = f"{paths(groups[0])}.storage.type"
-    if spec.volume_policy is not VolumePolicy.DELETE:
-        yield path, "Ephemeral needs deletionPolicy.volumes Delete: a ledger that outlives every disk knows none"
-    if spec.lifecycle is LifecycleState.HIBERNATED:
-        yield "lifecycle.state", "must not be Hibernated: Ephemeral disks go with their pods"
-    if spec.controllers.storage.ephemeral and spec.controllers.replicas < 3:
-        yield path, "Ephemeral needs three controllers at least: one alone would take the cluster with its pod"
-    if spec.controllers.storage.ephemeral and spec.from_archive is not None:
-        yield path, "must be Persistent: bootstrap.fromArchive forms the cluster on a claim"
 
 
 def parse_overrides(storage: Reader, common: Storage, group: Reader) -> Mapping[int, Storage]:
