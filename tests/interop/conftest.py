@@ -54,6 +54,7 @@ SAMPLED = (
     Sometimes("test_tokens_beside_java.py", "one cluster of both kinds with tokens of an issuer", 5, 3),
     Sometimes("test_authorization_matrix.py", "who is refused, API by API", 3, 2),
     Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 3, 0),
+    Sometimes("test_suite_of_franz_go.py", "franz-go's own tests at our brokers", 4, 3),
     Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 5, 0),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 3, 2),
     Sometimes("test_share_consumers_java.py", "Java's share consumer at a broker of ours", 3, 0),
@@ -65,7 +66,10 @@ SAMPLED = (
 )
 """Many starts of Java, each half a minute and more. The rests of one division belong together: those that
 resemble each other have different ones, so that a run tells few of them and the next run others."""
-VARIANTS = {"test_two_controllers_that_hear_the_same_story_decide_the_same": 1}
+VARIANTS = {
+    "test_two_controllers_that_hear_the_same_story_decide_the_same": 1,
+    "test_a_test_of_its_own_passes": 6,
+}
 """How many of a test's variants are run."""
 TURNS = {"test_apache_kafka_withstands_what_the_table_says": 4}
 """What only Apache Kafka can break, and takes minutes: one seed in so many tells it."""

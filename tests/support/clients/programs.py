@@ -93,7 +93,17 @@ def _unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
+def suite_of_franz_go() -> Path:
+    """The tests of its own package `kgo`, as one program. Skips as `client` does."""
+    return _made("suite-of-franz", "test", "-c", "-trimpath", "github.com/twmb/franz-go/pkg/kgo")
+
+
 def _built(name: str) -> Path:
+    return _made(name, "build", "-trimpath", "-ldflags", "-s -w", f"./{name}")
+
+
+def _made(name: str, verb: str, *words: str) -> Path:
+    """By `go VERB -o NAME WORDS`, unless it is there."""
     program = _cache(GO) / name
     if not program.exists():
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
@@ -103,7 +113,7 @@ def _built(name: str) -> Path:
         program.parent.mkdir(parents=True, exist_ok=True)
         unfinished = program.with_name(f".{name}.{os.getpid()}")
         environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-        command = [go, "build", "-trimpath", "-ldflags", "-s -w", "-o", str(unfinished), f"./{name}"]
+        command = [go, verb, "-o", str(unfinished), *words]
         done = subprocess.run(command, cwd=GO, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             _unavailable(f"{name} could not be built: {done.stderr[-1000:]}")
