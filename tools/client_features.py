@@ -24,6 +24,8 @@ _ABORTED = "test_clients_go_js.py::test_readers_of_committed_records_see_no_abor
 _SASL = "test_sasl_beside_java.py::test_clients_of_every_kind_come_by_every_mechanism"
 _TLS = "test_tls_beside_java.py::test_clients_of_every_kind_produce_and_consume_over_tls"
 _TOKENS = "test_tokens_beside_java.py::test_clients_of_every_kind_come_by_tokens"
+_FRANZ = "test_suite_of_franz_go.py::test_a_long_test_of_its_own_passes"
+_KAFKA_PYTHON = "test_suite_of_kafka_python.py::test_its_own_tests_pass"
 _PYTHON: Final = ("librdkafka", "kafka-python", "aiokafka")
 
 FEATURES: Final[dict[str, dict[str, str]]] = {
@@ -37,6 +39,7 @@ FEATURES: Final[dict[str, dict[str, str]]] = {
     "idempotent producer": {
         "Java 4.3.1": "test_transactions_of_clients.py::test_java_produces_in_transactions_and_reads_what_is_committed",
         "librdkafka": "test_transactions_of_clients.py::test_librdkafka_commits_and_aborts",
+        "kafka-python": _KAFKA_PYTHON,
         "aiokafka": "test_transactions_of_clients.py::test_aiokafka_commits_and_aborts",
         **dict.fromkeys(GO_JS, _PROGRAMS),
         "segmentio/kafka-go": NONE,
@@ -52,17 +55,21 @@ FEATURES: Final[dict[str, dict[str, str]]] = {
     "groups of the consumer protocol (KIP-848)": {
         "Java 4.3.1": "test_consumer_protocol.py::test_java_s_consumer_reads_and_java_s_tools_show_its_group",
         "librdkafka": "test_consumer_protocol.py::test_members_of_librdkafka_share_come_and_go",
+        "franz-go": _FRANZ,
         **dict.fromkeys(("kafka-python", "aiokafka", "sarama", "segmentio/kafka-go", "kafkajs"), NONE),
     },
     "transactions, read_committed": {
         "Java 4.3.1": "test_transactions_of_clients.py::test_java_produces_in_transactions_and_reads_what_is_committed",
         "librdkafka": "test_transactions_of_clients.py::test_librdkafka_commits_and_aborts",
+        "kafka-python": _KAFKA_PYTHON,
         "aiokafka": "test_transactions_of_clients.py::test_aiokafka_commits_and_aborts",
         **dict.fromkeys(GO_JS, _ABORTED),
         "segmentio/kafka-go": NONE,
     },
     "offsets in transactions": {
         "librdkafka": "test_transactions_of_clients.py::test_offsets_are_committed_with_their_transaction",
+        "kafka-python": _KAFKA_PYTHON,
+        "franz-go": _FRANZ,
         "segmentio/kafka-go": NONE,
     },
     "fetch from the rack's replica (KIP-392)": {

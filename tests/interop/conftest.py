@@ -55,6 +55,7 @@ SAMPLED = (
     Sometimes("test_authorization_matrix.py", "who is refused, API by API", 3, 2),
     Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 3, 0),
     Sometimes("test_suite_of_franz_go.py", "franz-go's own tests at our brokers", 4, 3),
+    Sometimes("test_suite_of_kafka_python.py", "kafka-python's own tests at a broker of ours", 0),
     Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 5, 0),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 3, 2),
     Sometimes("test_share_consumers_java.py", "Java's share consumer at a broker of ours", 3, 0),

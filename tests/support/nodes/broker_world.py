@@ -322,6 +322,7 @@ class BrokerWorld:
     def _perform(self, effect: NodeEffect) -> None:
         match effect:
             case Respond(request_id, body):
+                assert request_id > 0, "what it asks itself is answered inside"
                 assert request_id not in self.answers, "answered twice"
                 self.answers[request_id] = body
             case Relay(request_id, frame):
