@@ -59,13 +59,15 @@ def test_its_answer_comes_back_whoever_else_sends_markers_in_that_moment() -> No
     producer = begun(world)
     assert producer.error_code == ErrorCode.NONE
     topics = (adds.AddPartitionsToTxnTopic(name=TOPIC, partitions=(0,)),)
-    who = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
     added = adds.AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=NAME, v3_and_below_producer_id=producer.producer_id,
         v3_and_below_producer_epoch=producer.producer_epoch, v3_and_below_topics=topics,
     )  # fmt: skip
     world.ask(added, AddPartitionsToTxnResponse, version=3)
-    ended = world.send(EndTxnRequest(transactional_id=NAME, committed=True, **who), version=3)
+    end = EndTxnRequest(
+        transactional_id=NAME, committed=True, producer_id=producer.producer_id, producer_epoch=producer.producer_epoch
+    )
+    ended = world.send(end, version=3)
     world.perform_data(1)
     assert isinstance(world.answers[ended], EndTxnResponse), "the end is decided"
     (marker,) = world.data

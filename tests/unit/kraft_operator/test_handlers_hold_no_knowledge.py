@@ -9,7 +9,7 @@ from typing import Any
 import kopf
 import pytest
 
-from kraft_operator.handlers import children, clusters, operations
+from kraft_operator.handlers import children, clusters, operations, users
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.index import OF_CLUSTERS, WATCHED, Index
 from kraft_operator.keys import CLUSTER_LABEL, Key
@@ -95,6 +95,7 @@ def taken(memo: Memo) -> Key | None:
 
 
 def test_everything_that_is_indexed_is_watched() -> None:
+    assert all((children, clusters, operations, users)), "they register their handlers as they are imported"
     watched = {str(each.selector) for each in kopf.get_default_registry()._watching.get_all_handlers()}
     for kind in WATCHED:
         assert any(kind.plural in each for each in watched), (kind, watched)

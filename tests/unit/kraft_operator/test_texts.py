@@ -21,7 +21,7 @@ from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.situation import Topic
 from support.operator_model.texts import SCREENS, Said, gathered, readable, screens
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.timeout(1800)]
 
 DATA = Path(__file__).parent / "testdata"
 TEXTS = DATA / "texts"
