@@ -21,6 +21,7 @@ from controller_runtime.broker.effects import (
     WorkId,
     plain,
 )
+from controller_runtime.broker.fetch_refusals import UNKNOWN, failed, refused
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.leader_hints import FIRST_VERSION_OF_FETCH, LeaderHints
@@ -29,6 +30,7 @@ from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.offsets import ISOLATION_LEVELS, READ_COMMITTED
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
+from controller_runtime.broker.quiet_partitions import QuietPartitions
 from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.broker.replication.preferred_replica import Reader, preferred_replica
 from controller_runtime.broker.unstable_offsets import aborted_transactions
@@ -51,9 +53,7 @@ MAX_RESPONSE_BYTES: Final = 55 << 20
 NOBODY: Final = -1
 """As the id of a follower."""
 _FIRST_VERSION_FROM_FOLLOWERS: Final = 11
-_FIRST_VERSION_WITH_ONE_ERROR: Final = 13
 _FIRST_VERSION_BY_ID: Final = 13
-_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _Awaited = tuple[PartitionId, int]
 """What a fetch waits for: a partition's high watermark (False), for followers its end (True), or what is stable."""
 _STABLE: Final = 2
@@ -87,6 +87,8 @@ class _Fetch:
     """By the place of topic and partition in the request."""
     places: tuple[tuple[int, int], ...] = ()
     """Which places the slices being read belong to."""
+    quiet: dict[tuple[int, int], Leader] = field(default_factory=dict)
+    """At which places nothing has happened since the follower asked for the same before."""
 
     @property
     def follower(self) -> int:
@@ -119,13 +121,14 @@ class FetchHandler:
         self._partitions = partitions
         self._long = long
         self._in_sync = in_sync
+        self._quiet = QuietPartitions(partitions)
         self._parked: Purgatory[_Awaited, _Fetch] = Purgatory()
         self._reading: dict[WorkId, _Fetch] = {}
         self._last_work = 0
 
     def on_request(self, event: RequestReceived, request: FetchRequest, now: Instant) -> list[BrokerEffect]:
         if request.isolation_level not in ISOLATION_LEVELS:
-            return [Respond(event.request_id, _refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
+            return [Respond(event.request_id, refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
         fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
         return self._attempt(fetch, now)
 
@@ -239,12 +242,16 @@ class FetchHandler:
 
     def _look(self, fetch: _Fetch) -> InPieces[BrokerEffect, list[ReadSlice]]:
         """What can be read now."""
-        fetch.errors, fetch.waits_for, fetch.knows = {}, {}, {}
+        fetch.errors, fetch.waits_for, fetch.knows, fetch.quiet = {}, {}, {}, {}
         slices: list[ReadSlice] = []
         places: list[tuple[int, int]] = []
         for topic_place, topic in enumerate(fetch.request.topics):
             for place, wanted in enumerate(topic.partitions):
                 yield None
+                self._quiet.begin()
+                if (quiet := self._still_quiet(topic, wanted, fetch)) is not None:
+                    fetch.quiet[topic_place, place] = quiet
+                    continue
                 found = self._judge(topic, wanted, fetch)
                 if not isinstance(found, OpenLog):
                     fetch.errors[topic_place, place] = found
@@ -258,6 +265,20 @@ class FetchHandler:
                     places.append((topic_place, place))
         fetch.places, fetch.is_counted = tuple(places), True
         return slices
+
+    def _still_quiet(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> Leader | None:
+        if fetch.follower == NOBODY:
+            return None
+        epoch = fetch.request.replica_state.replica_epoch
+        leader = self._quiet.find(fetch.follower, epoch, topic, wanted)
+        if leader is None:
+            return None
+        if not fetch.is_counted:
+            self._quiet.fetched(leader, fetch.follower)
+        fetch.waits_for[leader.log.key] = leader.log.written_offset
+        if wanted.high_watermark < leader.log.high_watermark:
+            fetch.knows[leader.log.key] = max(NO_OFFSET, wanted.high_watermark)
+        return leader
 
     def _judge(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> OpenLog | Unread:
         """What is read, or why not, or where the reader's history parts from ours."""
@@ -288,6 +309,7 @@ class FetchHandler:
             error = self._note(found, wanted, fetch)
             if error != ErrorCode.NONE:
                 return error
+            self._quiet.judged(found, fetch.follower, wanted)
         return found.log
 
     def _find(
@@ -320,9 +342,13 @@ class FetchHandler:
         for topic_place, topic in enumerate(fetch.request.topics):
             read: list[PartitionData] = []
             unread: list[PartitionData] = []
-            for place in range(len(topic.partitions)):
+            for place, wanted in enumerate(topic.partitions):
+                quiet = fetch.quiet.get((topic_place, place))
+                if quiet is not None and self._quiet.is_known(quiet, fetch.follower, wanted):
+                    yield None
+                    continue
                 one = self._partition(fetch, topic, (topic_place, place), data, hints)
-                (unread if one.error_code in _UNKNOWN else read).append(one)
+                (unread if one.error_code in UNKNOWN else read).append(one)
                 yield None
             for told, partitions in ((topics, read), (unknown, unread)):
                 if partitions:
@@ -350,14 +376,16 @@ class FetchHandler:
         if isinstance(records, ErrorCode) and not isinstance(found, ErrorCode):
             found = records
         if isinstance(found, ErrorCode):
-            failed = _failed(wanted.partition, found)
+            told = failed(wanted.partition, found)
             if hints is None:
-                return failed
+                return told
             leader = hints.of_fetch(found, topic.topic, topic.topic_id, wanted.partition)
-            return replace(failed, current_leader=leader)
+            return replace(told, current_leader=leader)
         sent = None if isinstance(records, ErrorCode) else plain(records)
-        if fetch.follower != NOBODY and sent:
-            self._in_sync.sent(found.log, len(sent))
+        if isinstance(found, Leader) and fetch.follower != NOBODY:
+            self._quiet.told(found, fetch.follower, wanted)
+            if sent:
+                self._in_sync.sent(found.log, len(sent))
         nearer = judged.broker if isinstance(judged, Nearer) else None
         wants_aborted = nearer is None and fetch.request.isolation_level == READ_COMMITTED
         return PartitionData(
@@ -370,25 +398,3 @@ class FetchHandler:
             aborted_transactions=aborted_transactions(records) if wants_aborted else None,
             records=sent,
         )
-
-
-def _failed(index: int, error: ErrorCode, *, read: bool = True) -> PartitionData:
-    """As Kafka's: null transactions where it came as far as to read."""
-    aborted = None if read and error not in _UNKNOWN else ()
-    return PartitionData(
-        partition_index=index, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
-    )
-
-
-def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
-    """The whole request, and up to version 12 each partition of it."""
-    if version >= _FIRST_VERSION_WITH_ONE_ERROR:
-        return FetchResponse(error_code=error, session_id=request.session_id)
-    topics = tuple(
-        FetchableTopicResponse(
-            topic=topic.topic,
-            partitions=tuple(_failed(one.partition, error, read=False) for one in topic.partitions),
-        )
-        for topic in request.topics
-    )
-    return FetchResponse(error_code=error, session_id=request.session_id, responses=topics)

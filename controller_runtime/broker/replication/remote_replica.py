@@ -10,10 +10,22 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.identifiers import Instant
+from controller_runtime.protocol.messages.fetch_request import FetchPartition
 from controller_runtime.values import dataclass
 
 UNKNOWN: Final = -1
 """An offset that no fetch has told, or a broker epoch that it left out."""
+
+
+@dataclass(slots=True, eq=False)
+class Judged:
+    """What a fetch wanted that was served, and by which image (`quiet_partitions`); of this leader epoch."""
+
+    wanted: FetchPartition
+    image: int
+    """The number of the image."""
+    told: tuple[int, int] | None = None
+    """The high watermark and the beginning of the log, as an answer said them."""
 
 
 @dataclass(slots=True)
@@ -27,10 +39,12 @@ class RemoteReplica:
     _fetched_at: Instant | None = None
     _leader_end: int = 0
     """When it fetched last."""
+    judged: Judged | None = None
 
     def begin(self, now: Instant, *, in_sync: bool, forget: bool) -> None:
         """A leader epoch begins. `forget`: another broker led before, so what is known of it is old."""
         self.caught_up_at, self._fetched_at = now if in_sync else None, None
+        self.judged = None
         if forget:
             self.end_offset = self.start_offset = UNKNOWN
             self.broker_epoch = None
@@ -42,6 +56,11 @@ class RemoteReplica:
             self.caught_up_at = max(self._fetched_at, self.caught_up_at or self._fetched_at)
         self.end_offset, self.start_offset, self.broker_epoch = offset, start, broker_epoch
         self._fetched_at, self._leader_end = now, leader_end
+
+    def has_everything(self, leader_end: int, now: Instant) -> None:
+        """It fetched as it did before, at the leader's end."""
+        self.caught_up_at = self._fetched_at = now
+        self._leader_end = leader_end
 
     def is_caught_up(self, leader_end: int, now: Instant, max_lag_s: float) -> bool:
         """Nothing is missing, or was at most so long ago."""
