@@ -37,8 +37,24 @@ TURNS: Final = {
     "test_answers_that_nobody_takes_are_bounded_and_given_up_and_a_slow_reader_gets_his": 2,
     "test_a_broker_compacts_a_topic_while_it_is_written": 3,
     "test_features_are_described_raised_and_refused_through_both_doors": 2,
+    "test_a_hundred_quiet_clusters_cost_the_api_server_nothing_but_the_lease": 4,
+    "test_an_archive_that_the_quorum_trimmed_past_keeps_what_it_had_and_says_so": 2,
+    "test_the_report_is_whole_on_a_phone_on_a_desk_and_on_paper_light_and_dark": 3,
+    "test_search_hover_and_time_range": 3,
+    "test_a_log_that_lost_what_was_committed_is_told_and_nothing_of_it_is_committed": 2,
+    "test_steps_are_bounded_and_what_was_planned_is_read_again_after_a_restart_as_it_was": 3,
+    "test_what_is_not_the_archives_quorum_any_more_is_refused_and_nothing_of_it_is_kept": 2,
+    "test_damage_and_truncation_are_told_apart_and_nothing_is_written_over_them": 2,
+    "test_a_quorum_whose_log_begins_with_a_snapshot_is_read_from_there": 2,
+    "test_a_user_is_added_and_removed_while_everything_runs": 2,
+    "test_a_start_is_measured": 3,
+    "test_records_appended_inside_the_leader_are_measured": 3,
+    "test_the_topic_that_the_load_changes_is_made": 3,
+    "test_a_replica_is_moved_by_the_tool_and_kills_on_the_way_lose_nothing": 2,
+    "test_connections_are_made_no_faster_than_was_said_last": 2,
+    "test_drill_of_a_new_cluster_up_to_an_offset_while_the_archived_one_lives_on": 2,
 }
-"""Each starts processes and takes from six to twenty seconds: one seed in so many tells it. That nothing is lost when
+"""Each starts processes and takes from six to thirty seconds: one seed in so many tells it. That nothing is lost when
 brokers are killed every run tells.
 """
 
