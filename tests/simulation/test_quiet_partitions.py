@@ -16,10 +16,11 @@ from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from support.nodes import replica_schedule
 from support.nodes.broker_world import BrokerWorld
 from support.nodes.replica_schedule import Schedule, Told
+from support.sampling import SOAK
 
 pytestmark = [pytest.mark.simulation, pytest.mark.slow]
 
-SEEDS, PARTITIONS = 3, 12
+SEEDS, PARTITIONS = (30 if SOAK else 1), 12
 PERFORM, FIND = BrokerWorld._perform, QuietPartitions.find
 
 
