@@ -77,6 +77,8 @@ class _Fetch:
     event: RequestReceived
     request: FetchRequest
     deadline: Instant
+    follower: int
+    """The broker that replicates by it; -1: a consumer reads."""
     waits_for: dict[PartitionId, int] = field(default_factory=dict)
     """Up to where each partition could be read when it was looked at last."""
     knows: dict[PartitionId, int] = field(default_factory=dict)
@@ -89,11 +91,6 @@ class _Fetch:
     """Which places the slices being read belong to."""
     quiet: dict[tuple[int, int], Leader] = field(default_factory=dict)
     """At which places nothing has happened since the follower asked for the same before."""
-
-    @property
-    def follower(self) -> int:
-        """The broker that replicates by it; -1: a consumer reads."""
-        return max(NOBODY, self.request.replica_id, self.request.replica_state.replica_id)
 
     @property
     def needs_leader(self) -> bool:
@@ -129,7 +126,8 @@ class FetchHandler:
     def on_request(self, event: RequestReceived, request: FetchRequest, now: Instant) -> list[BrokerEffect]:
         if request.isolation_level not in ISOLATION_LEVELS:
             return [Respond(event.request_id, refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
-        fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
+        follower = max(NOBODY, request.replica_id, request.replica_state.replica_id)
+        fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000), follower)
         return self._attempt(fetch, now)
 
     def next_deadline(self) -> Instant | None:
@@ -248,8 +246,8 @@ class FetchHandler:
         for topic_place, topic in enumerate(fetch.request.topics):
             for place, wanted in enumerate(topic.partitions):
                 yield None
-                self._quiet.begin()
-                if (quiet := self._still_quiet(topic, wanted, fetch)) is not None:
+                quiet = None if fetch.follower == NOBODY else self._still_quiet(topic, wanted, fetch)
+                if quiet is not None:
                     fetch.quiet[topic_place, place] = quiet
                     continue
                 found = self._judge(topic, wanted, fetch)
@@ -267,8 +265,6 @@ class FetchHandler:
         return slices
 
     def _still_quiet(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> Leader | None:
-        if fetch.follower == NOBODY:
-            return None
         epoch = fetch.request.replica_state.replica_epoch
         leader = self._quiet.find(fetch.follower, epoch, topic, wanted)
         if leader is None:

@@ -22,14 +22,12 @@ class QuietPartitions:
         self._number = 0
         """Of the image: nobody keeps an old one for the sake of a follower that is away."""
 
-    def begin(self) -> None:
-        """Requests are looked at, by the image of this moment."""
-        if self._partitions.image is not self._image:
-            self._image, self._number = self._partitions.image, self._number + 1
-
     def find(self, follower: int, broker_epoch: int, topic: FetchTopic, wanted: FetchPartition) -> Leader | None:
         """The partition, if it was judged before, would be judged the same, and has nothing to be read."""
-        leader = self._partitions.with_followers.get(PartitionId(topic.topic_id, wanted.partition))
+        partitions = self._partitions
+        if partitions.image is not self._image:
+            self._image, self._number = partitions.image, self._number + 1
+        leader = partitions.with_followers.get(PartitionId(topic.topic_id, wanted.partition))
         remote = None if leader is None else leader.replicas.remotes.get(follower)
         if leader is None or remote is None or remote.judged is None or remote.judged.wanted is not wanted:
             return None
