@@ -4,19 +4,15 @@ and three under a producer with acks=all that lose a pod and a disk and are roll
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from support.clients.steady_load import CONFIG, TOPIC, WRITER
+from support.clients.steady_load import CONFIG, TOPIC, SteadyLoad, steady_load, topics
 from support.kubernetes.cluster import Kubernetes
 from support.kubernetes.devcluster import why_not_here
 from support.kubernetes.operator_process import (
-    DEVCLUSTER,
     Images,
     Object,
     OperatorProcess,
@@ -33,6 +29,8 @@ pytestmark = [
     pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
 ]
 NODES = (0, 1, 2)
+ASKED = ("controller-0", "controller-1")
+"""By clients; no story stops the first one."""
 
 
 def combined(story: Story, replicas: int) -> Object:
@@ -57,18 +55,9 @@ def is_ready(story: Story, node_id: int) -> bool:
     return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
 
 
-def tool(story: Story, *arguments: str) -> str:
-    """Kafka's tool for topics, in a pod that no story stops."""
-    return story.kafka("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", bootstrap(story, (0,)), *arguments)
-
-
-def bootstrap(story: Story, nodes: tuple[int, ...] = (0, 1)) -> str:
-    domain = f"{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
-    return ",".join(f"{pod_of(story, node)}.{domain}" for node in nodes)
-
-
 def in_sync(story: Story) -> list[set[str]]:
-    lines = [line for line in tool(story, "--describe", "--topic", TOPIC).splitlines() if "Isr: " in line]
+    described = topics(story, "--describe", "--topic", TOPIC, node=ASKED[0])
+    lines = [line for line in described.splitlines() if "Isr: " in line]
     return [set(line.partition("Isr: ")[2].partition("\t")[0].strip().split(",")) for line in lines]
 
 
@@ -76,31 +65,6 @@ def whole(story: Story) -> bool:
     """Voters, brokers and replicas."""
     live = {node for node, (_, state) in story.voters().items() if state == "Live"}
     return live == set(NODES) and in_sync(story) == [set(map(str, NODES))] * 2
-
-
-@dataclass(slots=True)
-class Load:
-    """A producer that waits for all replicas in sync."""
-
-    story: Story
-    process: subprocess.Popen[bytes]
-    file: Path
-
-    def acknowledged(self) -> set[str]:
-        return set(self.file.read_text().split())
-
-    def goes_on(self) -> None:
-        before = len(self.acknowledged())
-        eventually("more is acknowledged", lambda: len(self.acknowledged()) > before + 10)
-
-    def stop(self) -> None:
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        self.process.wait(300)
-
-    def read_back(self) -> set[str]:
-        command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "read", bootstrap(self.story), TOPIC]
-        return set(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.split())
 
 
 @pytest.fixture(scope="module", params=["runtime", "apache-kafka"])
@@ -120,20 +84,12 @@ def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def load(story: Story, running: OperatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
-    tool(story, "--create", "--topic", TOPIC, "--replica-assignment", "1:0:2,0:2:1")
-    file = tmp_path_factory.mktemp("load") / "acknowledged"
-    file.touch()
-    command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "write", bootstrap(story), TOPIC, str(file)]
-    found = Load(story, subprocess.Popen(command, stdin=subprocess.PIPE), file)
-    try:
-        found.goes_on()
+def load(story: Story, running: OperatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SteadyLoad]:
+    with steady_load(story, tmp_path_factory.mktemp("load"), "1:0:2,0:2:1", ASKED) as found:
         yield found
-    finally:
-        found.stop()
 
 
-def test_a_pod_that_is_killed_comes_back_as_voter_and_as_broker(story: Story, load: Load) -> None:
+def test_a_pod_that_is_killed_comes_back_as_voter_and_as_broker(story: Story, load: SteadyLoad) -> None:
     assert {each["role"] for each in story.resource()["status"]["nodes"]} == {"combined"}
     killed = story.delete_pod(pod_of(story, 1))
     story.await_pod(pod_of(story, 1), other_than=killed)
@@ -143,7 +99,7 @@ def test_a_pod_that_is_killed_comes_back_as_voter_and_as_broker(story: Story, lo
     story.await_ready()
 
 
-def test_a_lost_disk_is_replaced_as_a_voter_and_as_a_broker_once(story: Story, load: Load) -> None:
+def test_a_lost_disk_is_replaced_as_a_voter_and_as_a_broker_once(story: Story, load: SteadyLoad) -> None:
     before = story.directories()[2]
     story.delete_claim(f"data-{pod_of(story, 2)}")
     story.delete_pod(pod_of(story, 2))
@@ -155,7 +111,7 @@ def test_a_lost_disk_is_replaced_as_a_voter_and_as_a_broker_once(story: Story, l
     load.goes_on()
 
 
-def test_a_roll_restarts_every_node_below_the_producer(story: Story, load: Load) -> None:
+def test_a_roll_restarts_every_node_below_the_producer(story: Story, load: SteadyLoad) -> None:
     before = uids(story)
     story.apply(config={"broker": {**CONFIG["broker"], "replica.fetch.wait.max.ms": "400"}})
     eventually("every node is another pod", lambda: others_than(story, before), 400)
@@ -165,7 +121,7 @@ def test_a_roll_restarts_every_node_below_the_producer(story: Story, load: Load)
 
 
 def test_every_record_that_was_acknowledged_is_read_back(
-    story: Story, load: Load, sampled: Callable[[str], None]
+    story: Story, load: SteadyLoad, sampled: Callable[[str], None]
 ) -> None:
     load.stop()
     acknowledged = load.acknowledged()

@@ -72,8 +72,9 @@ next run others.
 VARIANTS = {
     "test_two_controllers_that_hear_the_same_story_decide_the_same": 1,
     "test_a_test_of_its_own_passes": 6,
+    "test_a_long_test_of_its_own_passes": 0,
 }
-"""How many of a test's variants are run."""
+"""How many of a test's variants are run; 0: by `make soak` and by the name of the file alone."""
 TURNS = {
     "test_apache_kafka_withstands_what_the_table_says": 8,
     "test_no_hostile_client_harms_a_node_of_ours": 2,

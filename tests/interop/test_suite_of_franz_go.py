@@ -17,7 +17,6 @@ import pytest
 from support.clients.client_story import running_cluster
 from support.clients.programs import suite_of_franz_go
 from support.nodes.processes import Cluster
-from support.sampling import SOAK
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -86,7 +85,6 @@ def test_a_test_of_its_own_passes(cluster: Cluster, suite: Path, name: str) -> N
     passes(cluster, suite, name, 300)
 
 
-@pytest.mark.skipif(not SOAK, reason="long ones: make soak")
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_test_of_its_own_passes(cluster: Cluster, suite: Path, name: str) -> None:
     passes(cluster, suite, name, 1700)

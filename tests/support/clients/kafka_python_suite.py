@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-import pytest
+from support.clients.programs import unavailable
 
 SERVICE: Final = '''"""What the tests need of a broker that others started: nothing."""
 
@@ -53,10 +53,7 @@ def _unpacked(work: Path) -> Path:
     command = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", wanted)
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        reason = f"the source distribution of {wanted} cannot be had: {done.stderr[-1000:]}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        unavailable(f"the source distribution of {wanted} cannot be had: {done.stderr[-1000:]}")
     (archive,) = work.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
         packed.extractall(work, filter="data")

@@ -87,7 +87,8 @@ def _cache(sources: Path) -> Path:
     return root / "quorate" / "clients" / f"{sources.name}-{digest.hexdigest()[:16]}"
 
 
-def _unavailable(reason: str) -> None:
+def unavailable(reason: str) -> None:
+    """Skips the test, and fails it in CI."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
@@ -108,7 +109,7 @@ def _made(name: str, verb: str, *words: str) -> Path:
     if not program.exists():
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
         if go is None:
-            _unavailable("no go >= 1.26 on PATH to build the clients")
+            unavailable("no go >= 1.26 on PATH to build the clients")
         assert go is not None
         program.parent.mkdir(parents=True, exist_ok=True)
         unfinished = program.with_name(f".{name}.{os.getpid()}")
@@ -116,7 +117,7 @@ def _made(name: str, verb: str, *words: str) -> Path:
         command = [go, verb, "-o", str(unfinished), *words]
         done = subprocess.run(command, cwd=GO, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            _unavailable(f"{name} could not be built: {done.stderr[-1000:]}")
+            unavailable(f"{name} could not be built: {done.stderr[-1000:]}")
         unfinished.rename(program)
     return program
 
@@ -124,7 +125,7 @@ def _made(name: str, verb: str, *words: str) -> Path:
 def _node(name: str) -> tuple[str, ...]:
     node, npm, place = shutil.which("node"), shutil.which("npm"), _cache(JS)
     if node is None or npm is None:
-        _unavailable("no node and npm on PATH (Debian: nodejs npm)")
+        unavailable("no node and npm on PATH (Debian: nodejs npm)")
     assert node is not None
     assert npm is not None
     if not (place / "node_modules").exists():
@@ -134,7 +135,7 @@ def _node(name: str) -> tuple[str, ...]:
         done = subprocess.run(command, cwd=unfinished, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             shutil.rmtree(unfinished)
-            _unavailable(f"npm ci: {done.stderr[-1000:]}")
+            unavailable(f"npm ci: {done.stderr[-1000:]}")
         shutil.rmtree(place, ignore_errors=True)
         unfinished.rename(place)
     return node, str(place / f"{name}.js")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +29,16 @@ CONFIG: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
+BROKERS = ("b-100", "b-101")
+"""Nodes as their pods name them; no story stops the first one."""
+
+
 @dataclass(slots=True)
 class SteadyLoad:
     story: Story
     process: subprocess.Popen[bytes]
     file: Path
+    nodes: Sequence[str]
 
     def acknowledged(self) -> set[str]:
         """Numbers of which the producer was told that they are safe."""
@@ -51,18 +56,20 @@ class SteadyLoad:
         self.process.wait(300)
 
     def read_back(self) -> set[str]:
-        command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "read", _bootstrap(self.story), TOPIC]
+        command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "read", _bootstrap(self.story, self.nodes), TOPIC]
         return set(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.split())
 
 
 @contextmanager
-def steady_load(story: Story, folder: Path, assignment: str) -> Iterator[SteadyLoad]:
-    """`assignment` as kafka-topics takes it: replicas of each partition, the leader first."""
-    topics(story, "--create", "--topic", TOPIC, "--replica-assignment", assignment)
+def steady_load(story: Story, folder: Path, assignment: str, nodes: Sequence[str] = BROKERS) -> Iterator[SteadyLoad]:
+    """`assignment` as kafka-topics takes it: replicas of each partition, the leader first. `nodes`: whom clients ask
+    first.
+    """
+    topics(story, "--create", "--topic", TOPIC, "--replica-assignment", assignment, node=nodes[0])
     file = folder / "acknowledged"
     file.touch()
-    command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "write", _bootstrap(story), TOPIC, str(file)]
-    load = SteadyLoad(story, subprocess.Popen(command, stdin=subprocess.PIPE), file)
+    command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "write", _bootstrap(story, nodes), TOPIC, str(file)]
+    load = SteadyLoad(story, subprocess.Popen(command, stdin=subprocess.PIPE), file, nodes)
     try:
         load.goes_on()
         yield load
@@ -70,14 +77,15 @@ def steady_load(story: Story, folder: Path, assignment: str) -> Iterator[SteadyL
         load.stop()
 
 
-def topics(story: Story, *arguments: str) -> str:
+def topics(story: Story, *arguments: str, node: str = BROKERS[0]) -> str:
     """Kafka's tool for topics, asking a broker that no story stops."""
-    return story.kafka("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", _bootstrap(story, (100,)), *arguments)
+    servers = _bootstrap(story, (node,))
+    return story.kafka("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", servers, *arguments)
 
 
-def _bootstrap(story: Story, brokers: tuple[int, ...] = (100, 101)) -> str:
+def _bootstrap(story: Story, nodes: Sequence[str]) -> str:
     """Of the pods themselves: a Service's address is no address on this machine, and may lead to a broker
     that hangs.
     """
     domain = f"{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
-    return ",".join(f"{story.name}-b-{broker}-0.{domain}" for broker in brokers)
+    return ",".join(f"{story.name}-{node}-0.{domain}" for node in nodes)

@@ -18,8 +18,7 @@ from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Ve
 
 
 def disk_may_go(now: Situation, pod: Pod) -> Gate | None:
-    """A closed gate as long as the restart of a pod would cost more than its disk; None where it costs none, or no
-    more."""
+    """A closed gate while the restart of a pod would cost more than its disk; None where it costs no more."""
     entry = now.ledger.entry(pod.node_id) if now.ledger is not None else None
     if not is_ephemeral(pod.claim) or entry is None or entry.directory_id is None or entry.pvc_uid != pod.uid:
         return None
