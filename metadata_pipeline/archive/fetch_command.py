@@ -41,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
         objects = open_objects(StoreSettings(options.url, keys, credentials))
         found = objects.manifest()
         if found is None:
+            objects.nothing_is_unnamed()
             return _failed(f"{options.url} has no archive", "name the address that --store had")
         if options.aside is not None and not 1 <= options.aside <= len(found.asides):
             return _failed(

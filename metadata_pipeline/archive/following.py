@@ -143,7 +143,7 @@ class Follower:
             await self._caught_up(keeper, told)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), asked.poll_seconds)
-            return not stop.is_set() and time.monotonic() < self._session_ends and not self._is_due()
+            return not stop.is_set() and time.monotonic() < self._session_ends and not self._is_due(keeper)
 
         rate = asked.bytes_per_second
         ended = await read_on(asked.quorum, cluster, keeper.mark, keeper.take, bytes_per_second=rate, again=again)
@@ -164,8 +164,8 @@ class Follower:
         if found is not None:
             self._log(f"store: the disk was empty and has its log up to offset {found.end} now")
 
-    def _is_due(self) -> bool:
-        return time.monotonic() >= min(self._verification.at, self._snapshot.at)
+    def _is_due(self, keeper: Keeper) -> bool:
+        return keeper.is_unproven or time.monotonic() >= min(self._verification.at, self._snapshot.at)
 
     async def _caught_up(self, keeper: Keeper, told: Told | None) -> None:
         await asyncio.to_thread(keeper.sync, time.monotonic())
@@ -185,7 +185,7 @@ class Follower:
             self._tell(OF_FAULTS.get(ended.fault, Standing.MALFORMED), ended.why)
 
     async def _upkeep(self, keeper: Keeper, cluster: str) -> None:
-        if self._verification.now():
+        if keeper.is_unproven or self._verification.now():
             await asyncio.to_thread(self._verify, keeper)
         if self._snapshot.now():
             newest = max((each.end for each in listed(keeper.directory).snapshots), default=0)

@@ -20,7 +20,7 @@ from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.meta_properties import META_PROPERTIES, MetaProperties, save_meta_properties
 from controller_runtime.storage.quorum_state import QuorumState, save_quorum_state
 from metadata_pipeline.archive.examining import Listed, check_snapshot, listed
-from metadata_pipeline.archive.memory import Memory, Verified, save
+from metadata_pipeline.archive.memory import Memory, Verified, is_unproven, save
 from metadata_pipeline.archive.opening import DIRECTORY, Opened, set_aside
 from metadata_pipeline.wire.files import log_name, snapshot_name
 from metadata_pipeline.wire.leader import Committed, Leader, Mark, Part, ReadError, SnapshotSlice
@@ -81,6 +81,10 @@ class Keeper:
         if self.memory.kept != self.mark and now - self._remembered >= REMEMBER_SECONDS:
             self._remember(replace(self.memory, kept=self.mark))
             self._remembered = now
+
+    @property
+    def is_unproven(self) -> bool:
+        return is_unproven(self.memory.verified, self.start, self.mark.end)
 
     def verified(self, verified: Verified) -> None:
         self._remember(replace(self.memory, verified=verified, kept=self.mark))

@@ -58,3 +58,20 @@ class LocalLog:
         """All of it, or nothing. Raises OSError."""
         found = self.batches(start, end, 1 << 62)
         return found[0] if found is not None and found[1].end == end else None
+
+    def across(self, offset: int) -> tuple[int, int] | None:
+        """The ends of the batch that has this offset and begins before it. Raises OSError."""
+        base = max((each for each in listed(self._directory).segments if each < offset), default=None)
+        if base is None:
+            return None
+        file = OsFileSystem().open(str(self._directory / log_name(base)), write=False)
+        try:
+            for place in scan(file):
+                if not isinstance(place, BatchHeader) or place.base_offset >= offset:
+                    return None
+                following = place.base_offset + place.last_offset_delta + 1
+                if following > offset:
+                    return place.base_offset, following
+        finally:
+            file.close()
+        return None

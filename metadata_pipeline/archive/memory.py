@@ -44,6 +44,11 @@ class Memory:
     verified: Verified | None = None
 
 
+def is_unproven(verified: Verified | None, start: int, end: int) -> bool:
+    """Whether there is a log, and nobody has read anything of it from the disk."""
+    return start < end and (verified is None or verified.end <= start)
+
+
 def load(home: Path) -> Memory | None:
     """None for a directory that is no archive yet. Raises ArchiveError."""
     path = home / FILE

@@ -1,8 +1,8 @@
 """The objects of an archive in a store: put once, sealed if there are keys, and named by a manifest that is replaced on
 the condition that nobody else has replaced it. A shell; raises StoreProblem.
 
-What a store acknowledges is asked for again before it is named: one that lost it is told at once. Nothing depends on
-what it lists.
+What a store acknowledges is asked for again before it is named: one that lost it is told at once. What it lists is
+believed of objects that nobody names, and of nothing else.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class Objects:
         self.keys = keys
         self._nonce = uuid.uuid4().hex
         self._tag = ""
+        self._put = list[str]()
+        """What no manifest names yet."""
 
     def manifest(self) -> Manifest | None:
-        """As it is in the store; None: nothing was ever archived there."""
+        """As it is in the store; None: nothing is archived there."""
         found = self._tagged()
         return None if found is None else found[0]
 
@@ -46,6 +48,7 @@ class Objects:
         """From now on whoever wrote it before is refused; not if `check` of what is there raises StoreProblem."""
         found = self._tagged()
         if found is None:
+            self.nothing_is_unnamed()
             made = Manifest(cluster_id, 1, self._nonce)
             with _told():
                 try:
@@ -60,6 +63,12 @@ class Objects:
         check(known)
         return self.commit(replace(known, writer=known.writer + 1, nonce=self._nonce, number=0))
 
+    def nothing_is_unnamed(self) -> None:
+        """A store whose manifest went is not begun anew beside what that had named. Raises StoreProblem."""
+        if found := self._names():
+            why = f"{self.url} has {len(found)} objects of an archive, {found[0]} first, and no {manifests.NAME}"
+            raise StoreProblem(StoreStanding.UNNAMED, why)
+
     def commit(self, manifest: Manifest) -> Manifest:
         """Replace the manifest by this one. What it names is in the store."""
         made = replace(manifest, number=manifest.number + 1)
@@ -67,13 +76,16 @@ class Objects:
             try:
                 self._tag = self._bucket.put_if(manifests.NAME, manifests.encode(made), self._tag)
             except Changed as changed:
-                return self._after_refusal(made, changed)
+                made = self._after_refusal(made, changed)
+        self._put.clear()
         return made
 
     def _after_refusal(self, made: Manifest, why: Exception) -> Manifest:
         """Another writer's doing, an answer that was lost on the way, or a store that went back in time."""
         found = self._tagged()
         if found is None:
+            with _told():
+                self._bucket.delete(self._put)  # or it would be there, unnamed, in a store that somebody has emptied
             raise StoreProblem(StoreStanding.LOST, f"{self.url} has no {manifests.NAME} any more") from why
         known, tag = found
         if known == made:
@@ -96,6 +108,7 @@ class Objects:
     def put(self, kind: str, data: bytes, writer: int) -> Stored:
         """An object that nobody has put: its name is drawn. `kind` begins it."""
         name = f"{kind}.{writer:06d}-{uuid.uuid4().hex[:12]}"
+        self._put.append(name)
         digest, key = hashlib.sha256(data).hexdigest(), ""
         if self.keys is not None:
             data, key = seal(data, name, self.keys), self.keys.current
@@ -138,11 +151,14 @@ class Objects:
         one may have been taken over without knowing.
         """
         named = {each.name for each in manifest.objects}
+        gone = [name for name in self._names() if name not in named and _writer_of(name) < manifest.writer]
         with _told():
-            found = [name for kind in ("log", "snapshots") for name in self._bucket.names(kind)]
-            gone = [name for name in found if name not in named and _writer_of(name) < manifest.writer]
             self._bucket.delete(gone)
         return len(gone)
+
+    def _names(self) -> list[str]:
+        with _told():
+            return [name for kind in ("log", "snapshots") for name in self._bucket.names(kind)]
 
     def delete(self, gone: tuple[Stored, ...]) -> None:
         """No manifest names them any more."""

@@ -73,6 +73,8 @@ class StoreStanding(StrEnum):
     """An object is missing, or is not what was put."""
     LOST = "Lost"
     """The store forgot what it had said to have."""
+    UNNAMED = "Unnamed"
+    """Objects of an archive are there, and nothing says what they are."""
     BAD_KEYS = "BadKeys"
 
 
@@ -84,6 +86,7 @@ STORE_REMEDIES: Final = {
     StoreStanding.FORKED: "keep what the store has; begin anew with another --begin, which sets it aside there",
     StoreStanding.DAMAGED: "restore the object from the store's versions, or begin anew with another --begin",
     StoreStanding.LOST: "look at the store: it lost what it had acknowledged. It is put again",
+    StoreStanding.UNNAMED: "restore archive.json from the store's versions, or give this one another prefix",
     StoreStanding.BAD_KEYS: "mend the directory of keys; every key that sealed what is kept has to stay there",
 }
 

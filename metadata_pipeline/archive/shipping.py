@@ -3,7 +3,7 @@
 Beside the follower, in its own time: a store that is away keeps nobody from following. A piece is put when it is large
 enough or has waited long enough; then the manifest that names it, on the condition that nobody else has replaced it.
 After any problem all is begun with what the store then shows. Of two writers the one that came last goes on; the other
-puts nothing any more, for as long as it runs.
+puts nothing any more, for as long as it runs. What is done next is decided in `steps`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from metadata_pipeline.archive.local import LocalLog
 from metadata_pipeline.archive.manifest import (
@@ -24,21 +24,33 @@ from metadata_pipeline.archive.manifest import (
     Piece,
     Snapshot,
     Stored,
-    due_for_merging,
     without_outlived,
 )
 from metadata_pipeline.archive.objects import PART_BYTES, Objects
 from metadata_pipeline.archive.opening import DIRECTORY
 from metadata_pipeline.archive.problems import StoreProblem, StoreStanding
 from metadata_pipeline.archive.sealing import BadKeys, load_keys
-from metadata_pipeline.archive.telling import StoreTelling, Telling
+from metadata_pipeline.archive.steps import (
+    Asked,
+    BeginAnew,
+    Found,
+    Here,
+    Merge,
+    Moment,
+    PutPiece,
+    PutSnapshot,
+    Read,
+    Step,
+    Verify,
+    compared,
+    next_step,
+)
+from metadata_pipeline.archive.telling import NOTHING, StoreTelling, Telling
 from metadata_pipeline.wire.files import snapshot_name
 from metadata_pipeline.wire.leader import Mark
 
 TICK_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 5.0
-COMPARED: Final = 8
-"""So many of the last pieces are compared with what is on the disk when the store is taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +110,15 @@ class Shipper:
             return False
         if not seen.cluster_id or seen.mark.end < 0:
             return True
+        here = Here(seen.begun, seen.start, seen.mark, seen.snapshots)
         try:
             if self._objects is None:
-                self._open(seen)
-            self._ship(seen, at_once=last)
-            if time.monotonic() >= self._verify_at:
-                self._upkeep()
+                self._objects = self._opened(seen.cluster_id, here)
+            self._ship(self._objects, seen, here, last=last)
         except StoreProblem as problem:
             self._objects = None
+            if problem.standing is StoreStanding.DAMAGED:  # which it is until all was seen again
+                self.telling = replace(self.telling, verified_end=NOTHING)
             self._tell(problem.standing, problem.why)
             return False
         except OSError as error:  # the disk; its follower tells it
@@ -114,80 +127,97 @@ class Shipper:
         self._show(seen)
         return True
 
-    def _open(self, seen: Telling) -> None:
+    def _opened(self, cluster_id: str, here: Here) -> Objects:
         objects = open_objects(self._settings)
-        self._manifest = objects.take_over(seen.cluster_id, lambda known: self._compare(known, seen))
-        if self._is_another(seen):
-            self._begin_anew(objects, seen)
+        self._manifest = objects.take_over(cluster_id, lambda known: self._compare(objects, known, here))
         gone = objects.sweep(self._manifest)
         if gone:
             self._log(f"store: {gone} objects that nobody names were deleted")
-        self._objects = objects
         self._verify_at = time.monotonic() + min(30.0, self._settings.verify_seconds)
+        return objects
 
-    def _begin_anew(self, objects: Objects, seen: Telling) -> None:
+    def _compare(self, objects: Objects, known: Manifest, here: Here) -> None:
+        """What is both here and there is the same, before somebody else is refused for it."""
+        for each in compared(known.now.pieces, here) if known.now.begun == here.begun else ():
+            start, end = max(each.start, here.start), min(each.end, here.mark.end)
+            mine = self._local.whole(start, end)
+            if mine is None:
+                self._no_batch_lies_across(start, end)
+            elif (start, end) == (each.start, each.end):
+                if sha256(mine).hexdigest() != each.stored.digest:
+                    raise _forked(start, end)
+            elif mine not in objects.get(each.stored):
+                raise _forked(start, end)
+
+    def _no_batch_lies_across(self, *offsets: int) -> None:
+        """Where the store has the ends of batches. What was not found there is then of no other log: it has gone."""
+        for each in offsets:
+            if (across := self._local.across(each)) is not None:
+                why = f"offsets {across[0]} to {across[1] - 1} are one batch here, and the store's ends at {each - 1}"
+                raise StoreProblem(StoreStanding.FORKED, why)
+
+    def _ship(self, objects: Objects, seen: Telling, here: Here, *, last: bool) -> None:
+        asked = Asked(self._settings.piece_seconds, self._settings.piece_bytes)
+        found: Found | None = None
+        verify = time.monotonic() >= self._verify_at
+        while step := next_step(self._manifest, here, found, asked, self._moment(here, last=last, verify=verify)):
+            found = self._do(objects, step, seen)
+            verify = verify and not isinstance(step, Verify)
+
+    def _moment(self, here: Here, *, last: bool, verify: bool) -> Moment:
+        now = time.monotonic()
+        if self._manifest.now.mark.end >= here.mark.end:
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = now
+        waited = 0.0 if self._waits_since is None else now - self._waits_since
+        return Moment(waited, last=last, proven=self.telling.verified_end, verify=verify)
+
+    def _read(self, wanted: Read) -> Found:
+        read = self._local.batches(wanted.start, wanted.end, self._settings.piece_bytes)
+        if read is None:
+            self._no_batch_lies_across(wanted.start)
+            return Found(b"", Mark(wanted.start))
+        return Found(*read)
+
+    def _do(self, objects: Objects, step: Step, seen: Telling) -> Found | None:
+        """What was read, if that was the step."""
         known = self._manifest.now
-        if known.is_empty and known.begun == seen.begun and known.start == seen.start:
-            return
-        asides = self._manifest.asides
+        match step:
+            case Read():
+                return self._read(step)
+            case BeginAnew(snapshots):
+                self._begin_anew(objects, seen, snapshots)
+            case Merge(run):
+                self._merge(objects, run)
+            case PutPiece(found):
+                self._put_piece(objects, found, seen)
+            case PutSnapshot(mark):
+                snapshot = self._put_snapshot(objects, mark)
+                self._commit(objects, replace(known, snapshots=(*known.snapshots, snapshot)))
+            case Verify():
+                self._upkeep(objects)
+            case _ as unknown:
+                assert_never(unknown)
+        return None
+
+    def _begin_anew(self, objects: Objects, seen: Telling, snapshots: tuple[Mark, ...]) -> None:
+        known, asides = self._manifest.now, self._manifest.asides
         if not known.is_empty:
             asides = (*asides, replace(known, ended=time.time()))
             self._log(f"store: the log up to offset {known.mark.end} is set aside there")
-        start = seen.start
-        snapshots = tuple(self._put_snapshot(objects, each) for each in seen.snapshots if each.end >= start > 0)
-        now = History(seen.begun, start, (), snapshots)
+        now = History(seen.begun, seen.start, (), tuple(self._put_snapshot(objects, each) for each in snapshots))
         self._manifest = objects.commit(replace(self._manifest, now=now, asides=asides))
+        self.telling = replace(self.telling, verified_end=NOTHING)
 
-    def _is_another(self, seen: Telling) -> bool:
-        """Whether what is here does not go on with what is there."""
-        known = self._manifest.now
-        return known.begun != seen.begun or seen.start > known.mark.end
-
-    def _compare(self, known: Manifest, seen: Telling) -> None:
-        """What is both here and there is the same, before somebody else is refused for it."""
-        for each in known.now.pieces[-COMPARED:] if known.now.begun == seen.begun else ():
-            here = self._local.whole(each.start, each.end)
-            if here is not None and sha256(here).hexdigest() != each.stored.digest:
-                why = f"offsets {each.start} to {each.end - 1} are not the bytes that the store has"
-                raise StoreProblem(StoreStanding.FORKED, why)
-
-    def _ship(self, seen: Telling, *, at_once: bool) -> None:
-        objects = self._objects
-        assert objects is not None
-        if self._is_another(seen):
-            self._begin_anew(objects, seen)
-        while (end := self._manifest.now.mark.end) < seen.mark.end:
-            found = self._local.batches(end, seen.mark.end, self._settings.piece_bytes)
-            if found is None:
-                return
-            data, mark = found
-            full = len(data) >= self._settings.piece_bytes // 2 and mark.end < seen.mark.end
-            if not (full or at_once or self._has_waited()):
-                return
-            self._put_piece(objects, data, mark, seen)
-            self._waits_since = None if mark.end >= seen.mark.end else self._waits_since
-        newest = max((each.mark.end for each in self._manifest.now.snapshots), default=-1)
-        for each in seen.snapshots:
-            if each.end > newest and self._manifest.now.start <= each.end <= self._manifest.now.mark.end:
-                snapshot = self._put_snapshot(objects, each)
-                self._commit(objects, replace(self._manifest.now, snapshots=(*self._manifest.now.snapshots, snapshot)))
-
-    def _has_waited(self) -> bool:
-        now = time.monotonic()
-        if self._waits_since is None:
-            self._waits_since = now
-        return now - self._waits_since >= self._settings.piece_seconds
-
-    def _put_piece(self, objects: Objects, data: bytes, mark: Mark, seen: Telling) -> None:
-        known = self._manifest.now
+    def _put_piece(self, objects: Objects, found: Found, seen: Telling) -> None:
+        known, data, mark = self._manifest.now, found.data, found.mark
         start = known.mark.end
         stored = objects.put(f"log/{start:020d}-{mark.end:020d}", data, self._manifest.writer)
         piece = Piece(start, mark.end, mark.epoch, size=len(data), level=0, stored=stored)
         epoch = max(self._manifest.leader_epoch, mark.epoch, seen.told.epoch if seen.told is not None else 0)
         self._manifest = replace(self._manifest, leader_epoch=epoch)
         self._commit(objects, replace(known, pieces=(*known.pieces, piece)))
-        while run := due_for_merging(self._manifest.now.pieces):
-            self._merge(objects, run)
 
     def _merge(self, objects: Objects, run: tuple[Piece, ...]) -> None:
         data = b"".join(self._bytes_of(objects, each) for each in run)
@@ -223,10 +253,8 @@ class Shipper:
         named = {each.name for each in self._manifest.objects}
         objects.delete(tuple(each for each in before if each.name not in named))
 
-    def _upkeep(self) -> None:
+    def _upkeep(self, objects: Objects) -> None:
         """What is old goes; each object is asked for, and one of them is read whole in its turn."""
-        objects = self._objects
-        assert objects is not None
         self._verify_at = time.monotonic() + self._settings.verify_seconds
         left = without_outlived(self._manifest, time.time(), self._settings.keep_seconds)
         if left != self._manifest:
@@ -267,3 +295,8 @@ class Shipper:
         if (standing, why) != (self.telling.standing, self.telling.why):
             self._log(f"store: {standing.value}{': ' if why else ''}{why}")
         self.telling = replace(self.telling, standing=standing, why=why)
+
+
+def _forked(start: int, end: int) -> StoreProblem:
+    why = f"offsets {start} to {end - 1} are not the bytes that the store has"
+    return StoreProblem(StoreStanding.FORKED, why)

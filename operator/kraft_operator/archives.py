@@ -26,7 +26,8 @@ STANDINGS: Final = frozenset(
 
 STORE_STANDINGS: Final = frozenset(
     (
-        STARTING, SHIPPING, "Away", "Refused", "InUse", "AnotherCluster", "Forked", "Damaged", "Lost", "BadKeys",
+        STARTING, SHIPPING, "Away", "Refused", "InUse", "AnotherCluster", "Forked", "Damaged", "Lost", "Unnamed",
+        "BadKeys",
     )
 )  # fmt: skip
 

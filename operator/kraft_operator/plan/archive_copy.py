@@ -49,6 +49,9 @@ def _told(pod: str, store: ObjectStore, seen: StoreSeen | None, *, late: bool) -
         case "Damaged":
             anew = "raise spec.archive.beginning, which sets it aside there"
             return "CopyDamaged", f"restore the object from the store's versions, or {anew}: {seen.why}"
+        case "Unnamed":
+            restore = f"restore archive.json of {store.url} from the store's versions"
+            return "CopyUnnamed", f"{restore}, or give {field}.url another prefix: {seen.why}"
         case "BadKeys":
             secret = f"Secret {store.encryption} ({field}.encryptionSecret)"
             return "CopyKeysBad", f"mend {secret}, in which every key has to stay that sealed what is kept: {seen.why}"

@@ -208,6 +208,40 @@ def test_another_history_or_cluster_is_refused_before_anybody_is_fenced(url: str
     assert brought(url, tmp_path / "new") == log_bytes(fork.home / DIRECTORY)
 
 
+@pytest.mark.parametrize("batches", [3, 4], ids=["ends where a piece does", "ends within a piece"])
+def test_a_fork_that_ends_before_the_last_pieces_is_refused(url: str, tmp_path: Path, batches: int) -> None:
+    local = Local(tmp_path / "a")
+    local.history.idle(2)
+    shipper = local.shipper(url)
+    for _ in range(FAN - 1):
+        local.grows(3)
+        shipped(shipper)
+    fork = Local(tmp_path / "fork", local.history.fork(5))
+    fork.history.lead(2, 9)
+    fork.history.idle(batches)
+    fork.written()
+    assert fork.history.end < local.history.end - 20, "the last eight pieces are not in it"
+    other = fork.shipper(url)
+    assert not other.step()
+    assert other.telling.standing is StoreStanding.FORKED
+    local.grows()
+    assert shipped(shipper) == local.history.end, "nobody took it over"
+    behind = Local(tmp_path / "behind", local.history.fork(fork.history.end))
+    assert behind.shipper(url).step(), "an older copy of the same log is none"
+
+
+def test_what_is_there_is_proven_once_the_first_piece_is_there(url: str, tmp_path: Path) -> None:
+    local = Local(tmp_path / "a")
+    shipper = local.shipper(url, verify_seconds=600.0)
+    end = shipped(shipper)
+    assert shipper.telling.verified_end == end > 0
+    local.grows()
+    assert shipped(shipper) > end
+    assert shipper.telling.verified_end == end, "and then in its time"
+    local.begun = "2.0"
+    assert shipped(shipper) == shipper.telling.verified_end, "another beginning is proven, too"
+
+
 def test_what_the_store_lost_is_named_and_put_again_if_the_disk_has_it(url: str, tmp_path: Path) -> None:
     local = Local(tmp_path / "a")
     local.grows()
@@ -250,11 +284,37 @@ def test_a_store_that_went_back_in_time_is_told_and_filled_again(url: str, tmp_p
     assert shipper.telling.standing is StoreStanding.LOST
     assert shipped(shipper) == local.history.end
     assert brought(url, tmp_path / "copy") == log_bytes(local.home / DIRECTORY)
-    Bucket(url).delete([manifests.NAME])
+
+
+def test_a_store_without_its_manifest_is_not_begun_anew_beside_what_nobody_names(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local, bucket = Local(tmp_path / "a"), Bucket(url)
+    local.grows()
+    shipper = local.shipper(url)
+    shipped(shipper)
+    version = bucket.get(manifests.NAME)
+    assert version is not None
+    bucket.delete([manifests.NAME])
     local.grows()
     assert not shipper.step()
     assert shipper.telling.standing is StoreStanding.LOST
-    assert shipped(shipper) == local.history.end
+    objects = bucket.names("log")
+    for each in (shipper, local.shipper(url)):
+        assert not each.step()
+        assert each.telling.standing is StoreStanding.UNNAMED
+        assert f"{len(objects)} objects of an archive, {objects[0]} first" in each.telling.why
+    assert main(["fetch", url, str(tmp_path / "copy")]) == 1
+    assert "restore archive.json from the store's versions" in capsys.readouterr().err
+    assert bucket.get(manifests.NAME) is None
+    bucket.put(manifests.NAME, version)
+    assert shipped(shipper) == local.history.end, "it goes on"
+    assert bucket.names("log")[0] == objects[0]
+    bucket.delete([manifests.NAME, *bucket.names("log")])
+    local.grows()
+    assert not shipper.step()
+    assert shipped(shipper) == local.history.end, "an empty store is filled anew"
+    assert brought(url, tmp_path / "copy") == log_bytes(local.home / DIRECTORY)
 
 
 def test_a_manifest_or_keys_that_cannot_be_understood_are_told(url: str, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ LONG_AGO = NOW.timestamp() - BEHIND_SECONDS - 1
         (replace(WELL, standing="AnotherCluster"), "CopyOfAnotherCluster"),
         (replace(WELL, standing="Forked"), "CopyForked"),
         (replace(WELL, standing="Damaged"), "CopyDamaged"),
+        (replace(WELL, standing="Unnamed"), "CopyUnnamed"),
     ],
     ids=str,
 )
