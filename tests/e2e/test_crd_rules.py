@@ -191,6 +191,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.endpoints.broker", [{"name": "A", "port": 9000}, {"name": "B", "port": 9000}], "ports of endpoints must be"),
     ("spec.endpoints.broker", [{"name": "CONTROLLER", "port": 9000}], "names of endpoints must be unique"),
     ("spec.endpoints.broker", [{"name": "HTTP", "port": 9000}], "HTTP is the name of the probes' port"),
+    ("spec.endpoints.broker", [{"name": "PLAIN-9092-1", "port": 9092}], "should match"),
     ("spec.endpoints.broker", [{"name": "PLAINTEXT", "port": 9404}], "port 9404 is that of probes and metrics"),
     (
         "spec.endpoints.broker",
@@ -294,6 +295,7 @@ RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.archive.audit.schedule", "@hourly"),
     ("spec.archive.audit", {"schedule": "0 0 ? * 0", "image": "a", "timeZone": "Etc/UTC", "lake": {"claimName": "a"}}),
     ("spec.archive.retention", None),
+    ("spec.endpoints.broker", [{"name": "REPLICATION-9091", "port": 9091}, {"name": "PLAIN-9092", "port": 9092}]),
     ("spec.controllers.storage.size", "2Gi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "storageClassName": "fast", "size": "5Gi"}]),
     ("spec.brokerPools.0.storage.overrides", [{"nodeID": 150, "selector": {"matchLabels": {"disk": "fast"}}}]),

@@ -131,11 +131,12 @@ def test_every_record_that_was_acknowledged_is_read_back(
     assert not missing
 
 
+@pytest.mark.parametrize("image", ["runtime", "apache-kafka"])
 def test_one_secure_node_forms_is_restarted_and_gets_two_beside_it(
-    kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path
+    kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path, image: str
 ) -> None:
     with kubernetes.namespace("op-combined-one") as namespace, operator(namespace, tmp_path, images, port=19621):
-        story = Story(kubernetes, namespace, images("runtime"))
+        story = Story(kubernetes, namespace, images(image))
         story.apply(controllers=combined(story, 1), brokerPools=None, security=None)
         story.await_ready()
         before = uids(story)

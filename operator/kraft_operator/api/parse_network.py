@@ -27,7 +27,8 @@ from kraft_operator.api.spec import ClusterSpec
 
 MAX_SERVICE_NAME: Final = 63
 RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
-_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
+_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}(-[0-9]{1,5})?$")
+"""With a number behind it, as other operators have them: whoever takes their quorum over keeps its listeners' names."""
 _PEER_FIELDS: Final = ("podSelector", "namespaceSelector", "ipBlock")
 
 
@@ -56,9 +57,8 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
         )
         _check_exposure(item, listener)
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
-            raise InvalidSpec(
-                item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"
-            )
+            problem = "a listener's name is up to 15 of A-Z and 0-9, perhaps with -NUMBER behind, and not HTTP"
+            raise InvalidSpec(item.at("name"), f"{listener.name!r}: {problem}")
         if not 1024 <= listener.port <= 65535:
             raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
         listeners.append(listener)

@@ -92,8 +92,8 @@ def decorated(service: Manifest, *decorations: Decoration) -> Manifest:
 
 
 def port_name(listener: ListenerSpec) -> str:
-    """Listener names are upper-case letters and digits, at most 15: their lower case is a port's name."""
-    return listener.name.lower()
+    """At most 15 letters, digits and hyphens to Kubernetes. A listener's name with a number may be longer."""
+    return f"tcp-{listener.port}" if "-" in listener.name else listener.name.lower()
 
 
 def _ports(listeners: Iterable[ListenerSpec]) -> list[Manifest]:

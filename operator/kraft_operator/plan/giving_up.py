@@ -43,20 +43,27 @@ def only_copies(now: Situation, node_id: int) -> tuple[str, ...]:
 
 
 def give_up(now: Situation, pool: Group, node_id: int) -> PlanStep:
-    """The step of a drain that may end by force."""
-    only = only_copies(now, node_id)
+    """The step of a drain that may end by force. While nobody can say what is lost by it, its id stays that of copies:
+    an approval of it is none for data.
+    """
+    unknown = now.observed.brokers.partitions is None
+    only = () if unknown else only_copies(now, node_id)
     announced = {each.id for each in now.published.ahead}
     losing = bool(only) or f"{LOSING}/{node_id}" in announced
-    held = ", ".join((now.observed.brokers.replicas or {}).get(node_id, ()))
-    reason = (
-        f"scaleDown.drain is Force: {named(only)} {'has' if len(only) == 1 else 'have'} no other replica in sync and "
-        f"{'is' if len(only) == 1 else 'are'} lost"
-        if only
-        else f"scaleDown.drain is Force: replicas of {held} are given up, every partition has another one in sync"
-    )
-    kind, risk = (LOSING, Risk.DATA_LOSS) if losing else (COPIES, Risk.AVAILABILITY)
+    reason = f"scaleDown.drain is Force: {_what_goes(now, node_id, only)}"
+    kind, risk = (LOSING if losing else COPIES), Risk.DATA_LOSS if losing or unknown else Risk.AVAILABILITY
     gate = f"its replicas could not be moved within scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s)"
     return PlanStep(f"{kind}/{node_id}", "GiveUpReplicas", f"broker {node_id}", reason, gate, risk=risk)
+
+
+def _what_goes(now: Situation, node_id: int, only: tuple[str, ...]) -> str:
+    if now.observed.brokers.partitions is None:
+        return "what it holds is given up, and no broker says now whether every partition has another replica in sync"
+    if only:
+        one = len(only) == 1
+        return f"{named(only)} {'has' if one else 'have'} no other replica in sync and {'is' if one else 'are'} lost"
+    held = ", ".join((now.observed.brokers.replicas or {}).get(node_id, ()))
+    return f"replicas of {held} are given up, every partition has another one in sync"
 
 
 def is_forced(ledger: Ledger, node_id: int) -> bool:

@@ -33,8 +33,8 @@ PATIENCE = float(os.environ.get("KRAFT_E2E_PATIENCE", "420"))
 
 
 def eventually(what: str, probe: Callable[[], T | None], seconds: float = PATIENCE) -> T:
-    """Wait until `probe` gives something true. What it asserts in vain, and what a busy Kubernetes does not answer,
-    counts as not yet.
+    """Wait until `probe` gives something true. What it asserts in vain, what it looks for and does not find, and what a
+    busy Kubernetes does not answer, counts as not yet.
     """
     deadline = time.monotonic() + seconds
     last: object = None
@@ -42,7 +42,7 @@ def eventually(what: str, probe: Callable[[], T | None], seconds: float = PATIEN
         try:
             if found := probe():
                 return found
-        except (AssertionError, KubeError, OSError, subprocess.CalledProcessError) as error:
+        except (AssertionError, LookupError, StopIteration, KubeError, OSError, subprocess.CalledProcessError) as error:
             last = error
         time.sleep(0.5)
     raise AssertionError(f"{what}: not within {seconds:g} s (last: {last})")

@@ -6,7 +6,7 @@ history of faults leads to. Every pair stands alone. Lines:
 
     spec CHANGE ...                 the resource is edited: controllers=5 brokers=1 image=2 domains=Require planned
                                     suspended hibernated ondelete report treat-as-lost adopt-only clusterID=X no-pools
-                                    other-ids ephemeral
+                                    other-ids ephemeral combined=3
     begin CHANGE ... | CHANGE ...   how it was settled, and after which edits; the first line
     new                             there is nothing yet, not even a ledger
     forming [begun]                 the first quorum's pods wait at their gates
@@ -96,6 +96,10 @@ def changes(words: list[str]) -> dict[str, object]:
                 disk = {"type": "Ephemeral", "size": "1Gi"}
                 found["controllers"] = {"replicas": 3, "nodeIdRange": ids, "storage": disk}
                 found["deletionPolicy"] = {"volumes": "Delete"}
+            case "combined":
+                ids = {"start": 0, "end": 9}
+                nodes = {"role": "Combined", "replicas": int(value), "nodeIdRange": ids, "storage": {"size": "1Gi"}}
+                found |= {"controllers": nodes, "brokerPools": []}
             case "newest-version":
                 found["metadataVersion"] = {"policy": "FollowVersionAfterSoak"}
             case "owned":

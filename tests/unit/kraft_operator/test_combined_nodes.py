@@ -167,19 +167,22 @@ def test_one_becomes_three() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "role", "remedy"),
+    ("replicas", "role", "reason", "remedy"),
     [
-        (1, "Combined", "set spec.controllers.replicas to 3 again"),
-        (3, "Controller", "set spec.controllers.role to Combined again"),
+        (1, "Combined", "CombinedNodesStay", "set spec.controllers.replicas to 3 again"),
+        (3, "Controller", "RoleFixed", "set spec.controllers.role to Combined again"),
     ],
 )
-def test_fewer_or_other_nodes_are_refused_and_nothing_is_touched(replicas: int, role: str, remedy: str) -> None:
+def test_fewer_or_other_nodes_are_refused_and_nothing_is_touched(
+    replicas: int, role: str, reason: str, remedy: str
+) -> None:
     """By the operator, where the resource definition did not."""
     world = settled()
     edit(world, replicas, role)
     decision = world.reconcile()
     assert decision.actions == ()
     (found,) = (each for each in decision.findings if each.topic is Topic.SPEC)
+    assert found.reason == reason
     assert found.message.startswith(remedy)
     edit(world)
     assert not reasons(world.settle())
@@ -189,7 +192,7 @@ def test_controllers_do_not_become_combined() -> None:
     world = World()
     world.settle()
     edit(world)
-    assert "set spec.controllers.role to Controller again" in reasons(world.plan())["SpecInvalid"]
+    assert "set spec.controllers.role to Controller again" in reasons(world.plan())["RoleFixed"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from kraft_operator import events
 from kraft_operator.ledger import GivenUp, Ledger
 from kraft_operator.ledger_format import parse, render
-from kraft_operator.plan.giving_up import SHOWN
+from kraft_operator.plan.giving_up import SHOWN, give_up
+from kraft_operator.plan.steps import Outline, Risk
 from kraft_operator.status import status
 from support.operator_model.world import World, pool
 
@@ -51,6 +53,17 @@ def test_a_plan_that_costs_nothing_is_no_warning() -> None:
     assert "warnings" not in new["plan"]
     published = next(each for each in events.notes({}, new, None, None, ()) if each.reason == "PlanPublished")
     assert published.type == "Normal"
+
+
+def test_while_no_broker_says_what_it_holds_nobody_claims_that_copies_go_nor_approves_that_data_goes() -> None:
+    world = shrinking(mode="Plan", copies=True)
+    world.plan()
+    now = world.situation()
+    deaf = replace(now.observed, brokers=replace(now.observed.brokers, partitions=None, replicas=None))
+    (pool_of_101,) = world.cluster.spec.broker_pools
+    step = give_up(replace(now, observed=deaf, published=Outline()), pool_of_101, 101)
+    assert (step.id, step.risk) == ("give-up-copies/101", Risk.DATA_LOSS)
+    assert step.reason.endswith("no broker says now whether every partition has another replica in sync")
 
 
 def test_one_controller_left_is_a_warning() -> None:

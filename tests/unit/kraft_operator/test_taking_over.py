@@ -1,5 +1,5 @@
 """Disks that another operator formatted are taken over one at a time: claims of ours wait for their volumes, the first
-one says which cluster it is, and nothing is formatted (docs/design/taking-over.md)."""
+one says which cluster it is, and nothing is formatted (docs/operations/adopt-from-strimzi.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,29 @@ from dataclasses import replace
 
 import pytest
 
-from support.operator_model.world import World
+from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.reader import InvalidSpec
+from kraft_operator.manifests.services import port_name
+from support.operator_model.world import World, resource
 
 pytestmark = pytest.mark.unit
+
+
+def test_listeners_keep_the_names_by_which_the_metadata_log_knows_the_voters() -> None:
+    """Strimzi's have their port behind them; a port's name has 15 characters at most."""
+    replication, clients = {"name": "REPLICATION-9091", "port": 9091}, {"name": "PLAIN-9092", "port": 9092}
+    asked = {"controller": [{"name": "CONTROLPLANE-9090", "port": 9090}], "broker": [replication, clients]}
+    spec = parse_cluster(resource(endpoints=asked)).spec
+    named = [(each.name, port_name(each)) for each in (*spec.controller_listeners, *spec.broker_listeners)]
+    assert named == [
+        ("CONTROLPLANE-9090", "tcp-9090"), ("REPLICATION-9091", "tcp-9091"), ("PLAIN-9092", "tcp-9092"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["PLAIN-", "PLAIN-123456", "PLAIN-9092-1", "-9092", "PLAIN-A", "plain-9092"])
+def test_nothing_but_one_number_stands_behind_a_listeners_name(name: str) -> None:
+    with pytest.raises(InvalidSpec, match="perhaps with -NUMBER behind"):
+        parse_cluster(resource(endpoints={"broker": [{"name": name, "port": 9092}]}))
 
 
 def laid_out_by_another() -> tuple[World, dict[int, str | None]]:

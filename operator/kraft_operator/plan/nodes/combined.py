@@ -41,16 +41,16 @@ def keep_the_role(now: Situation) -> Verdict:
     if others:
         was = Role.CONTROLLER if is_combined(now.cluster.spec) else Role.COMBINED
         message = f"set spec.controllers.role to {was} again: this cluster was formed with it, and it never changes"
-        return _kept(message)
+        return _kept("RoleFixed", message)
     if is_combined(now.cluster.spec) and len(group.node_ids) < ledger.size:
         message = (
             f"set spec.controllers.replicas to {ledger.size} again: combined nodes become more, not fewer. For a "
             "smaller cluster make another one, and move what this one has to it"
         )
-        return _kept(message)
+        return _kept("CombinedNodesStay", message)
     return NOTHING
 
 
-def _kept(message: str) -> Verdict:
+def _kept(reason: str, message: str) -> Verdict:
     told = f"{message}; the running cluster is left as it is"
-    return Verdict(findings=(Finding(Topic.SPEC, "SpecInvalid", told, "spec.controllers", stalled=True),), stop=True)
+    return Verdict(findings=(Finding(Topic.SPEC, reason, told, "spec.controllers", stalled=True),), stop=True)
