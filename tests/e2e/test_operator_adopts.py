@@ -1,8 +1,8 @@
 """A running cluster that another operator laid out is taken over, one pod at a time, under a producer with acks=all.
 
 Apache Kafka's nodes in pods of no StatefulSet, laid out as Strimzi's are: claims `data-0-NAME-POOL-ID`, directory
-`kafka-logID`, listeners with numbers in their names. What `docs/operations/adopt-from-strimzi.md` tells a person to do is done
-here, in its order: two controllers, the brokers, the last controller. Node ids, directory ids and volumes stay.
+`kafka-logID`, listeners with numbers in their names. What `docs/operations/adopt-from-strimzi.md` tells a person to do
+is done here, in its order: two controllers, the brokers, the last controller. Node ids, directory ids and volumes stay.
 """
 
 from __future__ import annotations
