@@ -68,7 +68,7 @@ def build() -> Path:
         sources = work / "package" / "deps" / "librdkafka"
         without = [f"--disable-{one}" for one in ("gssapi", "curl", "zstd", "lz4-ext", "optimization")]
         _run(sources, "./configure", *without)
-        for step in (("src", "librdkafka.so"), ("src-cpp", "librdkafka++.so"), ("tests", "test-runner")):
+        for step in (("src", "lib"), ("src-cpp", "lib"), ("tests", "test-runner")):
             _run(sources / step[0], "make", f"-j{os.cpu_count() or 1}", step[1])
         for one in sources.rglob("*.[od]"):
             one.unlink()
