@@ -55,6 +55,7 @@ SAMPLED = (
     Sometimes("test_authorization_matrix.py", "who is refused, API by API", 6, 2),
     Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 6, 3),
     Sometimes("test_suite_of_franz_go.py", "franz-go's own tests at our brokers", 8, 3),
+    Sometimes("test_suite_of_librdkafka.py", "librdkafka's own tests at our brokers", 0),
     Sometimes("test_suite_of_kafka_python.py", "kafka-python's own tests at a broker of ours", 0),
     Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 10, 5),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 6, 5),

@@ -10,6 +10,8 @@ from controller_runtime.identifiers import METADATA_TOPIC_ID, METADATA_TOPIC_NAM
 from controller_runtime.parts.api_table import served
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 from controller_runtime.protocol.messages.describe_topic_partitions_request import (
@@ -19,6 +21,7 @@ from controller_runtime.protocol.messages.describe_topic_partitions_request impo
 )
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from support.apache_kafka.differential import Case, Pair, Side, Table, Unlike, ask_both, judge
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop]
 
@@ -280,3 +283,29 @@ def test_what_is_advertised_has_kafkas_versions(pair: Pair, role: ListenerType) 
     java, ours = ({row["apiKey"]: row for row in answer["apiKeys"]} for answer in ask_both(pair, API_VERSIONS, asked))
     assert ours == java
     assert ours.keys() == set(served(role))
+
+
+def test_a_deleted_topic_is_made_anew_when_a_client_still_asks_for_it(pair: Pair) -> None:
+    """Consumers of librdkafka do, when a topic of theirs is deleted while they close (0033 of its own tests)."""
+    name = "deleted-and-asked-for"
+    wanted = CreateTopicsRequest(topics=(CreatableTopic(name=name, num_partitions=2, replication_factor=1),))
+    for side in pair.sides:
+        (made,) = side.call(ListenerType.BROKER, wanted, 7).topics
+        eventually(f"{side.name}: {name} is there", lambda one=side: _id_of(one, name, create=False))  # type: ignore[misc]
+        _delete(side, name)
+        anew = eventually(f"{side.name}: {name} is there again", lambda one=side: _id_of(one, name, create=True))  # type: ignore[misc]
+        assert anew != made.topic_id
+        _delete(side, name)
+
+
+def _delete(side: Side, name: str) -> None:
+    (deleted,) = side.call(
+        ListenerType.BROKER, DeleteTopicsRequest(topics=(DeleteTopicState(name=name),), timeout_ms=30_000), 6
+    ).responses
+    assert deleted.error_code == 0, deleted
+    eventually(f"{side.name}: {name} is gone", lambda: _id_of(side, name, create=False) is None)
+
+
+def _id_of(side: Side, name: str, *, create: bool) -> Uuid | None:
+    (found,) = side.call(ListenerType.BROKER, _named(name, create=create), 12).topics
+    return found.topic_id if found.error_code == 0 else None
