@@ -1,7 +1,8 @@
 """spec.archive.objectStore on a real Kubernetes, with an S3 server that is not ours, behind TLS of an authority of its
 own: the operator's archive keeps a copy there, encrypted, and the Job that the documentation gives makes an archive of
-it, byte for byte. No secret is told anywhere. Then the cluster and every claim of it is deleted, the archive's too, and
-a cluster is formed from what the Job has made.
+it, byte for byte. No secret is told anywhere. Then every disk is deleted, the archive's too: the quorum is made of what
+the archive's pod fills its new disk with. Then the cluster and every claim of it is deleted, and another one is formed
+from what the Job has made.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import yaml
 from kraft_operator.kube import CLAIM, POD, SECRET, VOLUME
 from kraft_operator.plugin.main import parser, run
 from support.clients.topic_client import topics
-from support.kubernetes.archive_drills import archived, page
+from support.kubernetes.archive_drills import (
+    archived,
+    ask,
+    brokers_are_given_up,
+    everything_is_deleted,
+    operation,
+    page,
+)
 from support.kubernetes.cluster import ROOT, Kubernetes
 from support.kubernetes.object_store import ObjectStore, object_store
 from support.kubernetes.operator_process import Images, Object, OperatorProcess, Story, eventually, operator, pool
@@ -82,10 +90,14 @@ def archive_with_a_copy(story: Story, store: ObjectStore) -> Object:
         "url": f"s3://{store.bucket}/kafka/{story.namespace}", "region": "eu-central-1", "endpoint": store.endpoint,
         "credentialsSecret": "backups", "encryptionSecret": "archive-keys", "caSecret": "minio-ca",
     }  # fmt: skip
-    archive = {"storage": {"size": "256Mi", "storageClassName": "standard"}, "objectStore": asked}
-    story.apply(controllers=CONTROLLERS, brokerPools=[pool(1)], archive=archive)
+    policy = {"debounce": "2s"}
+    story.apply(controllers=CONTROLLERS, brokerPools=[pool(1)], archive=archive(asked), recoveryPolicy=policy)
     story.await_ready()
     return asked
+
+
+def archive(asked: Object) -> Object:
+    return {"storage": {"size": "256Mi", "storageClassName": "standard"}, "objectStore": asked}
 
 
 def job(asked: Object, image: str) -> str:
@@ -161,6 +173,38 @@ def test_the_operators_archive_is_copied_into_a_store_and_fetched_from_it_byte_f
     )  # fmt: skip
     assert [each for each in (KEY, "canary-of-the-store") if each in said] == []
     sampled(f"proven up to {copy['verified']['end']}, fetched up to {end}: {len(made)} bytes")
+
+
+def test_a_quorum_is_made_of_the_copy_when_every_disk_is_deleted_and_the_archives_too(
+    fetched: Fetched, sampled: Callable[[str], None]
+) -> None:
+    story = fetched.story
+    old, follower = story.directories(), f"{story.name}-archive-0"
+    end = archived(story)
+    story.apply(archive=None)  # what it has is put before it ends
+    eventually("the archive is away", lambda: follower not in story.pods())
+    story.delete_claim(f"archive-{follower}")
+    everything_is_deleted(story)
+    eventually("its claim is gone", lambda: f"archive-{follower}" not in claims(story))
+    story.apply(archive=archive(fetched.asked))
+    filled = eventually("a new disk with the copy", lambda: (seen := page(story)).get("end", 0) >= end and seen)
+    assert (filled["start"], filled["asides"]) == (0, 0)
+    story.await_condition("ManualInterventionRequired", "True", "QuorumLost", 240)
+
+    ask(story)
+    verdict = operation(story)["status"]["verdict"]
+    (copy,) = verdict["copies"]
+    assert (verdict["seed"], copy["nodeID"], copy["end"]) == (-1, -1, filled["end"]), verdict
+    assert "Succeeded: generation" in ask(story, verdict["hash"])
+    election = ("/opt/kafka/bin/kafka-leader-election.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092",
+                "--election-type", "unclean", "--all-topic-partitions")  # fmt: skip
+    brokers_are_given_up(story, old, lambda: story.kafka(*election))
+    assert topics(story) == TOPICS
+    assert not set(story.directories().values()) & set(old.values())
+    anew = eventually(
+        "the copy begins anew", lambda: (seen := page(story).get("store") or {}).get("asides") == 1 and seen
+    )
+    sampled(f"a quorum of the copy, up to {copy['end']}: {verdict['verdict']}; it begins anew, {anew['standing']}")
 
 
 def test_a_cluster_is_formed_from_what_was_fetched_when_everything_else_is_deleted(
