@@ -328,6 +328,7 @@ def test_the_last_controller_is_taken_and_nothing_is_lost(
     assert story.voters() == {each: (directory, "Live") for each, directory in old.directories.items()}
     found = {node: old.gateway.get(CLAIM, old.namespace, new_claim(node))["spec"]["volumeName"] for node in volumes}
     assert found == volumes
+    assert not story.ledger().get("doubted")
     story.apply(networkPolicy=None, recoveryPolicy=None)
     story.await_ready()
     load.goes_on()
