@@ -1,6 +1,7 @@
 """spec.archive.audit on a real Kubernetes, of one cluster: the schedule makes a run, and a clean archive has no
 finding; a bit of the archive's disk is turned, which the next run tells with its place, as status, Event and number,
-and when the archive is well again, that is told, too.
+and when the archive is well again, that is told, too. The schedule's lake is on a claim of its own, the other on the
+archive's.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from support.kubernetes.operator_process import (
     operator,
     pool,
 )
+from support.pipeline.lake_rows import log_rows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ARCHIVE: Object = {"storage": {"size": "1Gi", "storageClassName": "standard"}}
 AUDIT: Object = {"schedule": "@yearly", "timeZone": "Etc/UTC", "image": build.reference("spark")}
+LAKES = "lakes"
 TOPIC = "the-bytes-of-this-name-are-turned"
 
 
@@ -61,8 +64,12 @@ def told(
 
 
 def disk(story: Story) -> Path:
-    claim = story.kubernetes.gateway.get(CLAIM, story.namespace, f"archive-{story.name}-archive-0")
-    return Path(story.kubernetes.gateway.get(VOLUME, None, claim["spec"]["volumeName"])["spec"]["local"]["path"])
+    return disk_of(story, f"archive-{story.name}-archive-0")
+
+
+def disk_of(story: Story, claim: str) -> Path:
+    found = story.kubernetes.gateway.get(CLAIM, story.namespace, claim)
+    return Path(story.kubernetes.gateway.get(VOLUME, None, found["spec"]["volumeName"])["spec"]["local"]["path"])
 
 
 def plugin(story: Story) -> str:
@@ -70,6 +77,13 @@ def plugin(story: Story) -> str:
     given = parser().parse_args(["archive", story.name, "-n", story.namespace])
     assert run(given, story.kubernetes.gateway, said.append) == 0
     return "\n".join(said)
+
+
+def claim_for_lakes(story: Story) -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}},
+    }  # fmt: skip
+    story.kubernetes.gateway.create(CLAIM, story.namespace, {"metadata": {"name": LAKES}, "spec": spec})
 
 
 def audit(story: Story) -> Object:
@@ -105,8 +119,9 @@ def test_the_schedule_makes_an_audit_and_a_clean_archive_has_no_finding(
     told: tuple[Story, OperatorProcess], sampled: Callable[[str], None]
 ) -> None:
     story, running = told
+    claim_for_lakes(story)
     soon = datetime.now(UTC) + timedelta(seconds=65)
-    wanted = {**AUDIT, "schedule": f"{soon.minute} {soon.hour} * * *"}
+    wanted = {**AUDIT, "schedule": f"{soon.minute} {soon.hour} * * *", "lake": {"claimName": LAKES}}
     story.apply(archive={**ARCHIVE, "audit": wanted})
     clean = eventually("an audit by the schedule", lambda: audit(story))
     assert (clean["errors"], clean["warnings"], clean["worst"]) == (0, 0, [])
@@ -117,14 +132,21 @@ def test_the_schedule_makes_an_audit_and_a_clean_archive_has_no_finding(
     eventually("numbers", lambda: counted(story, running) == {"error": 0, "warning": 0})
     assert story.events("AuditFinding") == []
     assert "audit    0 errors, 0 warnings" in plugin(story)
-    sampled(f"audited by the schedule, up to {clean['end']}")
+    lake = disk_of(story, LAKES) / story.name
+    assert lake != disk(story) / "lake"
+    offsets = [each[0] for each in log_rows(lake)]
+    assert offsets == list(range(len(offsets))), "the log's records, none twice"
+    assert len(offsets) >= clean["end"]
+    assert (lake / "report.html").is_file()
+    assert not (disk(story) / "lake").exists(), "nothing of it is on the archive's claim"
+    sampled(f"audited by the schedule, up to {clean['end']}; {len(offsets)} records in the lake of the claim {LAKES}")
 
 
 def test_an_archive_that_rots_is_told_by_status_event_and_number_and_that_it_is_well_again(
     told: tuple[Story, OperatorProcess], sampled: Callable[[str], None]
 ) -> None:
     story, running = told
-    story.apply(archive={**ARCHIVE, "audit": AUDIT})
+    story.apply(archive={**ARCHIVE, "audit": AUDIT})  # its lake is beside the log
     eventually("a CronJob", lambda: story.kubernetes.gateway.get(CRON_JOB, story.namespace, f"{story.name}-audit"))
     known = int(audit(story).get("end", 0))
     story.kafka("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092", "--create",

@@ -103,7 +103,7 @@ STORIES: Final = (
     Story("test_operator_archive_copy.py", 20, "copied", soak=True),
     Story("test_operator_archive_copy.py", 60, "everything_else", soak=True),
     Story("test_operator_archive_copy.py", 120, "every_disk", soak=True),
-    Story("test_operator_audits.py", 90, "schedule"),
+    Story("test_operator_audits.py", 95, "schedule"),
     Story("test_operator_audits.py", 100, "rots", soak=True),
     *(Story(FROM_ARCHIVE, seconds, part, "[one-controller]") for part, seconds in DRILLS.items()),
     *(
