@@ -25,6 +25,7 @@ _SASL = "test_sasl_beside_java.py::test_clients_of_every_kind_come_by_every_mech
 _TLS = "test_tls_beside_java.py::test_clients_of_every_kind_produce_and_consume_over_tls"
 _TOKENS = "test_tokens_beside_java.py::test_clients_of_every_kind_come_by_tokens"
 _FRANZ = "test_suite_of_franz_go.py::test_a_long_test_of_its_own_passes"
+_SEGMENTIO = "test_suite_of_segmentio.py::test_long_tests_of_segmentios_own_pass"
 _KAFKA_PYTHON = "test_suite_of_kafka_python.py::test_its_own_tests_pass"
 _PYTHON: Final = ("librdkafka", "kafka-python", "aiokafka")
 
@@ -83,6 +84,7 @@ FEATURES: Final[dict[str, dict[str, str]]] = {
     "SASL: PLAIN, SCRAM": {
         "Java 4.3.1": "test_sasl_beside_java.py::test_java_and_ours_are_one_cluster_that_knows_its_members",
         **dict.fromkeys(_PYTHON, _SASL),
+        "segmentio/kafka-go": _SEGMENTIO,
     },
     "SASL: OAUTHBEARER": {
         "Java 4.3.1": "test_tokens_beside_java.py::test_tools_of_both_kinds_come_to_brokers_of_both_kinds",

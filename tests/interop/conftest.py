@@ -56,6 +56,7 @@ SAMPLED = (
     Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 6, 3),
     Sometimes("test_suite_of_franz_go.py", "franz-go's own tests at our brokers", 8, 3),
     Sometimes("test_suite_of_librdkafka.py", "librdkafka's own tests at our brokers", 0),
+    Sometimes("test_suite_of_segmentio.py", "segmentio/kafka-go's own tests at a node of ours", 8, 5),
     Sometimes("test_suite_of_kafka_python.py", "kafka-python's own tests at a broker of ours", 0),
     Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 10, 5),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 6, 5),
@@ -74,6 +75,8 @@ VARIANTS = {
     "test_two_controllers_that_hear_the_same_story_decide_the_same": 1,
     "test_a_test_of_its_own_passes": 6,
     "test_a_long_test_of_its_own_passes": 0,
+    "test_tests_of_segmentios_own_pass": 2,
+    "test_long_tests_of_segmentios_own_pass": 0,
 }
 """How many of a test's variants are run; 0: by `make soak` and by the name of the file alone."""
 TURNS = {
