@@ -36,7 +36,6 @@ SAMPLED = (
     Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 10, 1),
     Sometimes("test_tools_java.py", "Java's tools at our nodes", 8, 6),
     Sometimes("test_tools_ours_on_java.py", "our tools at Java's nodes", 8, 3),
-    Sometimes("test_tools_beside_java.py", "the tools beside Java's, answer for answer", 8, 0),
     Sometimes("test_mixed_membership.py", "voters of both kinds come and go", 8, 1),
     Sometimes("test_mixed_quorum.py", "quorums of both kinds, killed in turn", 8, 2),
     Sometimes("test_lost_disk.py", "the disk of a voter of either kind is lost", 8, 7),
@@ -84,8 +83,18 @@ TURNS = {
     "test_no_hostile_client_harms_a_node_of_ours": 2,
     "test_javas_broker_takes_over_our_disks_and_gives_them_back": 2,
     "test_no_acknowledged_record_is_lost_while_controllers_and_the_broker_are_killed": 2,
+    "test_the_shell_shows_a_living_quorum_of_java_as_javas_shell_shows_its_log": 12,
+    "test_topics_are_altered_alike": 12,
+    "test_topics_are_described_alike_by_each_report_by_id_and_while_they_move": 12,
+    "test_offsets_records_leaders_and_directories_are_told_alike": 12,
+    "test_configurations_are_changed_and_described_alike": 12,
+    "test_acls_are_added_removed_and_listed_alike": 12,
+    "test_delegation_tokens_are_refused_alike_without_a_principal": 12,
+    "test_replicas_are_moved_alike": 12,
 }
-"""They take from a quarter of a minute to minutes: one seed in so many tells each."""
+"""They take from a quarter of a minute to minutes: one seed in so many tells each. The last eight are those of
+`test_tools_beside_java.py`.
+"""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

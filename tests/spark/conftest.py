@@ -43,9 +43,16 @@ SAMPLED = (
 alone: it is told by `make soak`, and in a short form when it is asked for by name.
 """
 
+TURNS = {
+    "test_the_ten_questions_of_the_page_have_names_and_the_same_answers": 4,
+    "test_every_question_is_listed_and_answered_for_a_whole_fleet": 4,
+}
+"""A minute each, for a dozen commands that plan: one seed in so many tells each."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     sampling.leave_out(config, items, SAMPLED)
+    sampling.take_turns(config, items, lambda item: TURNS.get(item.name, 1))
 
 
 @pytest.fixture(scope="session")
