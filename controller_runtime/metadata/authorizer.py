@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from controller_runtime.metadata.acl_rights import DENIED, EVERY_NAME, LITERAL, PREFIXED, Rights
+from controller_runtime.metadata.acl_rights import DENIED, EVERY_NAME, LITERAL, PREFIXED
 from controller_runtime.metadata.acls import AclsImage
 from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.values import dataclass
@@ -83,18 +83,22 @@ class AuthorizerRules:
             return _SUPER_USER
         if acls is None:
             return _NOT_READY
-        permit, deny = _PERMIT[operation], _DENY[operation]
+        permit, deny, host = _PERMIT[operation], _DENY[operation], client.host
         by = ""
-        found = acls.rights.about(resource_type, name)
-        for pattern, rights in found:
-            bits = _bits(rights, client)
-            if bits & deny:
-                return Decision(False, Rule.MATCHING_ACL, pattern)
-            if bits & permit and not by:
-                by = pattern
+        for principal in (client.principal, EVERYBODY):
+            subject = acls.rights.subject(principal, resource_type)
+            if subject is None:
+                continue
+            for pattern, hosts in subject.about(name):
+                bits = hosts.get(host, 0) | hosts.get(EVERY_HOST, 0)
+                if bits & deny:
+                    return Decision(False, Rule.MATCHING_ACL, pattern)
+                if bits & permit and not by:
+                    by = pattern
         if by:
             return Decision(True, Rule.MATCHING_ACL, by)
-        return _DEFAULT_ALLOW if self.allows_everyone and not found else _DEFAULT_DENY
+        everyone = self.allows_everyone and not acls.rights.is_any_about(resource_type, name)
+        return _DEFAULT_ALLOW if everyone else _DEFAULT_DENY
 
     def decide_for_any(
         self, acls: AclsImage | None, client: Client, operation: Operation, resource_type: int
@@ -112,25 +116,17 @@ def _shown(resource_type: int, kind: int, name: str) -> str:
     return f"{resource_type}:{kind}:{name}"
 
 
-def _bits(rights: Rights, client: Client) -> int:
-    """What is said to him, by his name or to everybody, at his host or at every one."""
-    bits, mine, everybodys = 0, rights.get(client[0]), rights.get(EVERYBODY)
-    if mine is not None:
-        bits = mine.get(client[1], 0) | mine.get(EVERY_HOST, 0)
-    if everybodys is not None:
-        bits |= everybodys.get(client[1], 0) | everybodys.get(EVERY_HOST, 0)
-    return bits
-
-
 def _decide_for_any(acls: AclsImage, client: Client, operation: Operation, resource_type: int) -> Decision:
     allowed: list[tuple[int, str]] = []
     denied: set[tuple[int, str]] = set()
-    for kind, name, rights in acls.rights.of_type(resource_type):
-        bits = _bits(rights, client)
-        if bits & _DENY[operation]:
-            denied.add((kind, name))
-        if bits & _EXACTLY[operation]:
-            allowed.append((kind, name))
+    for principal in (client.principal, EVERYBODY):
+        subject = acls.rights.subject(principal, resource_type)
+        for kind, name, hosts in () if subject is None else subject.patterns():
+            bits = hosts.get(client.host, 0) | hosts.get(EVERY_HOST, 0)
+            if bits & _DENY[operation]:
+                denied.add((kind, name))
+            if bits & _EXACTLY[operation]:
+                allowed.append((kind, name))
     if (LITERAL, EVERY_NAME) in denied:
         return Decision(False, Rule.MATCHING_ACL, _shown(resource_type, LITERAL, EVERY_NAME))
     for kind, name in allowed:
