@@ -274,6 +274,7 @@ def test_a_broker_compacts_a_topic_while_it_is_written(tmp_path: Path) -> None:
         (broker,) = cluster.broker_nodes
         broker.kill()
         broker.start()
+        cluster.wait_until_unfenced(120)  # who is refused for nine seconds does not ask again in time
         consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, group_id=None)
         partition = TopicPartition("state", 0)
         consumer.assign([partition])
