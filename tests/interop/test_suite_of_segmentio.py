@@ -3,8 +3,9 @@
 Not among them, because they fail at Apache Kafka 4.3.1 as they do here: `TestClientElectLeaders` (it asks with no time
 to wait, and is told that the time is over), `TestReaderReadCompactedMessage` (its segments are too small for Kafka 4),
 and `TestReaderConsumerGroup` (parts of it call a function that is nil). Nor `TestConn`, `TestReader` and
-`TestReaderTruncatedResponse`, whose client takes no answer that comes later than a tenth of a second or a whole one: a
-busy machine fails them at both. The suite itself skips what makes transactions.
+`TestReaderTruncatedResponse`, whose client takes no answer that comes later than a tenth of a second or a whole one: on
+a busy machine `TestReader` failed here (Kafka was not asked), the others at both. The suite itself skips what makes
+transactions.
 """
 
 from __future__ import annotations
