@@ -2,8 +2,10 @@
 has the partition, in order, and reports back.
 
 Everything that touches a directory's files runs in that directory's thread, so logs need no locks, the event loop never
-waits for a disk, and no disk waits for another. A failed append or open is reported, never retried: the node decides
-whether it can go on. Every minute all logs are flushed and checkpointed, which bounds what a crash has to recover.
+waits for a disk, and no disk waits for another. What opens, closes, deletes and moves logs is patient (`disk_thread`):
+records of other logs are written and read meanwhile. A failed append or open is reported, never retried: the node
+decides whether it can go on. Every minute all logs are flushed and checkpointed, which bounds what a crash has to
+recover.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar, assert_never
@@ -88,6 +91,8 @@ class BrokerDataPlane:
         self._high_watermarks: Callable[[], Mapping[PartitionId, int]] = dict
         self._reads = DirectoryReads(self._lanes, self._home, self._read, self._feed)
         self._mover = LogMover(self._move_step, self._home, self._manager.move, self._feed)
+        self._patient: Counter[PartitionId] = Counter()
+        """How much patient work on a log is not done: what else is asked of it waits behind."""
         self._leaving: dict[PartitionId, ClosePartition] = {}
         """Its deletion is on its way, and nobody opened it again."""
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
@@ -143,11 +148,11 @@ class BrokerDataPlane:
                 except LogOffline as error:
                     self._feed(PartitionFailed(key, str(error), fatal=False))
                 else:
-                    self._work_on(key, lambda work: work.open(effect), partial(self._opened, key))
+                    self._work_on(key, lambda work: work.open(effect), partial(self._opened, key), patient=True)
             case ClosePartition(key):
                 self._close(effect)
             case ConfigureLog(key):
-                self._work_on(key, lambda work: work.configure(effect))
+                self._work_on(key, lambda work: work.configure(effect), patient=True)
             case AppendRecords(key):
                 self._work_on(key, lambda work: work.append(effect), self._feed)
             case CutLog(key) | RestartLog(key):
@@ -207,7 +212,7 @@ class BrokerDataPlane:
 
         for directory in self._lanes:
             old = self._manager.old.get(directory, set())
-            self._submit(directory, partial(_set_aside, known, old), partial(came, directory))
+            self._submit(directory, partial(_set_aside, known, old), partial(came, directory), patient=True)
 
     def _close(self, effect: ClosePartition) -> None:
         """Its home is forgotten when it is empty: a log that is opened again before waits in the same thread."""
@@ -220,7 +225,7 @@ class BrokerDataPlane:
                 del self._leaving[key]
                 self._manager.forget(key)
 
-        self._work_on(key, lambda work: work.close(key, delete=delete), closed)
+        self._work_on(key, lambda work: work.close(key, delete=delete), closed, patient=True)
 
     def _read(self, directory: DirectoryId, reading: Reading) -> None:
         slices, left, nothing_yet = reading.slices(directory), reading.left, not reading.found_bytes
@@ -228,6 +233,7 @@ class BrokerDataPlane:
             directory,
             lambda work: work.read(slices, left, nothing_yet=nothing_yet),
             partial(self._reads.done, directory, reading),
+            patient=any(one.key in self._patient for one in slices),
         )
 
     def _checkpoint(self) -> None:
@@ -237,10 +243,15 @@ class BrokerDataPlane:
             self._submit(directory, lambda work: work.checkpoint(high_watermarks))
 
     def _work_on(
-        self, key: PartitionId, work: Callable[[PartitionWork], Result], done: Callable[[Result], None] | None = None
+        self,
+        key: PartitionId,
+        work: Callable[[PartitionWork], Result],
+        done: Callable[[Result], None] | None = None,
+        *,
+        patient: bool = False,
     ) -> None:
         def begin() -> None:
-            self._submit(self._home(key), work, done, key)
+            self._submit(self._home(key), work, done, key, patient=patient or key in self._patient)
 
         if not self._mover.holds(key, begin):
             begin()
@@ -252,6 +263,8 @@ class BrokerDataPlane:
         done: Callable[[Result], None] | None = None,
         key: PartitionId | None = None,
         failed: Callable[[BaseException], None] | None = None,
+        *,
+        patient: bool = False,
     ) -> None:
         """`done` gets what the work gave, in the loop; what it raised costs the partition `key`, or the directory, and
         `failed` gets it.
@@ -260,6 +273,10 @@ class BrokerDataPlane:
         lane = self._lanes[directory]
 
         def report(failure: BaseException | None) -> None:
+            if patient and key is not None:
+                self._patient[key] -= 1
+                if not self._patient[key]:
+                    del self._patient[key]
             for grave in lane.work.take_graves():
                 self._housekeeping.bury(directory, grave)
             if failure is not None:
@@ -269,7 +286,10 @@ class BrokerDataPlane:
             elif done is not None:
                 done(results[0])
 
-        lane.thread.submit(lambda: results.append(work(lane.work)), report)
+        if patient and key is not None:
+            self._patient[key] += 1
+        submit = lane.thread.submit_patient if patient else lane.thread.submit
+        submit(lambda: results.append(work(lane.work)), report)
 
     def _move_step(
         self,
@@ -278,7 +298,7 @@ class BrokerDataPlane:
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        self._submit(directory, work, done, failed=failed)
+        self._submit(directory, work, done, failed=failed, patient=True)
 
     def _failed(self, directory: DirectoryId, key: PartitionId | None, failure: BaseException) -> None:
         log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
@@ -316,7 +336,7 @@ class _Lane:
             except Exception as error:
                 self._failure = error
 
-        self.thread.submit(shut_down, lambda _: None)
+        self.thread.submit_last(shut_down, lambda _: None)
 
     def end(self) -> Exception | None:
         """Wait for it; what went wrong."""

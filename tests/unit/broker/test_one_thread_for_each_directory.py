@@ -42,6 +42,7 @@ pytestmark = pytest.mark.unit
 
 A, B = DirectoryId(Uuid.of(1, 101)), DirectoryId(Uuid.of(1, 102))
 ON_A, ON_B = PartitionId(Uuid.of(2, 1), 0), PartitionId(Uuid.of(2, 2), 0)
+OF_THE_TEST = PartitionId(Uuid.of(2, 999), 0)
 BATCH = raw_batch(0)
 
 
@@ -113,8 +114,8 @@ class Plane:
         return got
 
     async def settle(self) -> None:
-        """Whatever the thread of /b can do is done: it answers last what it was asked last."""
-        await self.done(ReadRecords(WorkId(999), (ReadSlice(ON_B, 0, 1, 1),), 1), events=1)
+        """Whatever the thread of /b can do is done: a log is opened after all that was asked before."""
+        await self.done(OpenPartition(OF_THE_TEST, "of-the-test", B), events=1)
 
 
 @pytest.fixture
@@ -142,6 +143,22 @@ async def test_a_write_that_hangs_holds_back_no_other_directory(plane: Plane) ->
     assert await plane.done(read(1, ON_B), events=1) == [RecordsRead(WorkId(1), (BATCH,))]
     plane.disk.go_on.set()
     assert await plane.next(1) == [PartitionWritten(ON_A, 1)]
+
+
+async def test_records_are_written_and_read_between_logs_that_are_made_and_deleted(plane: Plane) -> None:
+    """Else whoever makes a hundred topics on a busy disk holds back every producer."""
+    plane.disk.stuck = "/b"
+    plane.plane.perform(AppendRecords(ON_B, 1, BATCH))
+    many = [PartitionId(Uuid.of(3, number), 0) for number in range(3)]
+    for key in many:
+        plane.plane.perform(OpenPartition(key, f"made-{key.topic_id}", B))
+        plane.plane.perform(ClosePartition(key, delete=True))
+    plane.plane.perform(AppendRecords(ON_B, 2, raw_batch(1)))
+    plane.plane.perform(read(1, ON_B))
+    plane.disk.go_on.set()
+    found = [type(one) for one in await plane.next(6)]
+    assert found[-2:] == [PartitionOpened, PartitionOpened], found
+    assert found.count(PartitionWritten) == 2
 
 
 async def test_a_sync_that_hangs_holds_back_no_other_directory(plane: Plane) -> None:
@@ -185,9 +202,8 @@ async def test_a_disk_that_refuses_a_write_takes_its_directory_and_no_other(plan
     before = len(plane.disk.operations)
     plane.plane._checkpoint()
     assert await plane.done(read(5, other), events=1) == [RecordsRead(WorkId(5), (ErrorCode.KAFKA_STORAGE_ERROR,))]
-    placed, answered = await plane.done(
-        OpenPartition(PartitionId(Uuid.of(2, 5), 0), "d", None), AppendRecords(ON_B, 1, BATCH), events=2
-    )
+    (placed,) = await plane.done(OpenPartition(PartitionId(Uuid.of(2, 5), 0), "d", None), events=1)
+    (answered,) = await plane.done(AppendRecords(ON_B, 1, BATCH), events=1)
     assert isinstance(placed, PartitionOpened)
     assert (placed.directory_id, answered) == (B, PartitionWritten(ON_B, 1))
     plane.plane.close(BrokerEpoch(7))

@@ -66,3 +66,29 @@ async def test_what_is_done_while_the_loop_is_busy_wakes_it_once_and_leaves_it_t
         assert len(reported) - before <= REPORTED_TOGETHER
     assert (len(woken), reported) == (1, list(range(COUNT)))
     assert turns > 3
+
+
+async def test_patient_work_lets_later_work_go_first_and_nothing_that_came_before_and_has_its_turn() -> None:
+    thread = DiskThread("test", asyncio.get_running_loop())
+    begin, finish, ran = threading.Event(), threading.Event(), list[str]()
+
+    def submit(name: str, then: str = "") -> None:
+        def work() -> None:
+            ran.append(name)
+            if then:
+                submit(then)
+
+        (thread.submit_patient if name.startswith("open") else thread.submit)(work, lambda _: None)
+
+    thread.submit(lambda: print(begin.wait(20)), lambda _: None)
+    thread.submit_last(finish.set, lambda _: None)
+    submit("append")
+    for name in ("open 1", "open 2", "open 3"):
+        submit(name)
+    submit("read 1", then="read 3")
+    submit("read 2", then="read 4")
+    begin.set()
+    finish.wait(20)
+    assert finish.is_set()
+    thread.close()
+    assert ran == ["append", "open 1", "read 1", "read 2", "open 2", "read 3", "read 4", "open 3"]
