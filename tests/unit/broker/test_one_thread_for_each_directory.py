@@ -161,6 +161,20 @@ async def test_records_are_written_and_read_between_logs_that_are_made_and_delet
     assert found.count(PartitionWritten) == 2
 
 
+async def test_what_is_asked_of_a_log_waits_until_it_is_made(plane: Plane) -> None:
+    """However many others may go before it."""
+    plane.disk.stuck = "/b"
+    late = PartitionId(Uuid.of(3, 9), 0)
+    for effect in (AppendRecords(ON_B, 1, BATCH), OpenPartition(late, "late", B), AppendRecords(late, 1, BATCH)):
+        plane.plane.perform(effect)
+    plane.plane.perform(read(1, late))
+    plane.disk.go_on.set()
+    written, opened, then_written, then_read = await plane.next(4)
+    assert written == PartitionWritten(ON_B, 1)
+    assert isinstance(opened, PartitionOpened)
+    assert (then_written, then_read) == (PartitionWritten(late, 1), RecordsRead(WorkId(1), (BATCH,)))
+
+
 async def test_a_sync_that_hangs_holds_back_no_other_directory(plane: Plane) -> None:
     await plane.done(AppendRecords(ON_A, 1, BATCH), events=1)
     plane.disk.stuck = "/a"
