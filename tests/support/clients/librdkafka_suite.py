@@ -30,7 +30,6 @@ BROKERS: Final = {
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
-    "group.initial.rebalance.delay.ms": "500",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:admin",
     "allow.everyone.if.no.acl.found": "true",
