@@ -150,12 +150,12 @@ class Bucket:
         except Exception as error:
             raise self._failed(error) from error
 
-    def put_if(self, name: str, data: bytes, tag: str) -> None:
-        """Raises Changed unless it is what had this tag (If-Match)."""
+    def put_if(self, name: str, data: bytes, tag: str) -> str:
+        """Raises Changed unless it is what had this tag (If-Match); gives the new one."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
-            self._store.put(name, data, mode={"e_tag": tag})
+            return str(self._store.put(name, data, mode={"e_tag": tag})["e_tag"])
         except (AlreadyExistsError, PreconditionError, FileNotFoundError) as changed:
             raise Changed(name) from changed
         except Exception as error:

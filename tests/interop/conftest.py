@@ -56,6 +56,7 @@ SAMPLED = (
     Sometimes("test_suite_of_franz_go.py", "franz-go's own tests at our brokers", 8, 3),
     Sometimes("test_suite_of_librdkafka.py", "librdkafka's own tests at our brokers", 0),
     Sometimes("test_suite_of_segmentio.py", "segmentio/kafka-go's own tests at a node of ours", 8, 5),
+    Sometimes("test_suite_of_sarama.py", "sarama's own functional tests at five brokers of ours", 0),
     Sometimes("test_suite_of_kafka_python.py", "kafka-python's own tests at a broker of ours", 0),
     Sometimes("test_streams_application.py", "a Kafka Streams application on a broker of ours", 10, 5),
     Sometimes("test_share_states_java.py", "a killed share coordinator, whose log Java reads", 6, 5),

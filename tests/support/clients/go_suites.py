@@ -16,7 +16,11 @@ from typing import Final
 
 from support.clients.programs import GO, unavailable
 
+SARAMA: Final = "github.com/IBM/sarama"
 SEGMENTIO: Final = "github.com/segmentio/kafka-go"
+TOXIPROXY: Final = "github.com/Shopify/toxiproxy/v2"
+_TOXIPROXY: Final = ("v2.12.0", "h1:d1x++lYZg/zijXPPcv7PH0MvHMzEI5aX/YuUi/Sw+yg=")
+"""The clients' versions are those of `go/go.mod`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,14 @@ class Built:
 def suite_of_segmentio(package: str = ".") -> Built:
     """Skips the test where it cannot be built, and fails it in CI; the others too."""
     return _built(SEGMENTIO, "test", package, "-c")
+
+
+def suite_of_sarama() -> Built:
+    return _built(SARAMA, "test", ".", "-c", "-tags=functional")
+
+
+def toxiproxy() -> Path:
+    return _built(TOXIPROXY, "build", "./cmd/server").program
 
 
 def _built(module: str, verb: str, package: str, *words: str) -> Built:
@@ -53,16 +65,21 @@ def _built(module: str, verb: str, package: str, *words: str) -> Built:
 
 
 def _downloaded(module: str) -> Path:
-    """At the version of `go/go.mod`."""
+    version, wanted = _TOXIPROXY if module == TOXIPROXY else _version_of_client(module)
+    found = json.loads(_go("mod", "download", "-json", f"{module}@{version}", folder=GO))
+    assert found["Sum"] == wanted, f"{module} {version} is not what it was: {found}"
+    return Path(found["Dir"])
+
+
+def _version_of_client(module: str) -> tuple[str, str]:
+    """And its sum."""
     (version,) = (
         line.split()[1] for line in (GO / "go.mod").read_text().splitlines() if line.strip().startswith(module)
     )
     (wanted,) = (
         line.split()[2] for line in (GO / "go.sum").read_text().splitlines() if line.startswith(f"{module} {version} ")
     )
-    found = json.loads(_go("mod", "download", "-json", f"{module}@{version}", folder=GO))
-    assert found["Sum"] == wanted, f"{module} {version} is not what it was: {found}"
-    return Path(found["Dir"])
+    return version, wanted
 
 
 def _go(*words: str, folder: Path) -> str:

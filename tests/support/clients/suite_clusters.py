@@ -47,3 +47,31 @@ USERS_OF_SEGMENTIO: Final = (
     "--add-scram", "SCRAM-SHA-512=[name=adminscram512,password=admin-secret-512]",
 )  # fmt: skip
 """For who formats."""
+
+
+def cluster_of_sarama(directory: Path) -> Cluster:
+    """As in its docker-compose.yml: brokers 1 to 5, each in a rack of its own; clients come through a proxy before
+    each, at localhost:29091 and so on, which leads to port 39091 and so on.
+    """
+    cluster = Cluster(directory, controllers=1, brokers=5)
+    (controller,) = cluster.controller_nodes
+    controller.node_id = 100
+    controller.properties["node.id"] = "100"
+    for number, node in enumerate(cluster.broker_nodes, 1):
+        node.node_id = number
+        node.properties |= {
+            "node.id": str(number),
+            "broker.rack": str(number),
+            "listeners": f"INTERNAL://127.0.0.1:{node.port},LOCAL://127.0.0.1:{39090 + number}",
+            "advertised.listeners": f"INTERNAL://127.0.0.1:{node.port},LOCAL://localhost:{29090 + number}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,LOCAL:PLAINTEXT",
+            "inter.broker.listener.name": "INTERNAL",
+            "default.replication.factor": "2",
+            "offsets.topic.replication.factor": "2",
+            "transaction.state.log.replication.factor": "2",
+            "transaction.state.log.min.isr": "1",
+            "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+            "auto.create.topics.enable": "false",
+            "group.initial.rebalance.delay.ms": "0",
+        }
+    return cluster
