@@ -26,6 +26,7 @@ _TLS = "test_tls_beside_java.py::test_clients_of_every_kind_produce_and_consume_
 _TOKENS = "test_tokens_beside_java.py::test_clients_of_every_kind_come_by_tokens"
 _FRANZ = "test_suite_of_franz_go.py::test_a_long_test_of_its_own_passes"
 _SEGMENTIO = "test_suite_of_segmentio.py::test_long_tests_of_segmentios_own_pass"
+_SARAMA = "test_suite_of_sarama.py::test_all_of_saramas_functional_tests_pass"
 _KAFKA_PYTHON = "test_suite_of_kafka_python.py::test_its_own_tests_pass"
 _PYTHON: Final = ("librdkafka", "kafka-python", "aiokafka")
 
@@ -71,11 +72,13 @@ FEATURES: Final[dict[str, dict[str, str]]] = {
         "librdkafka": "test_transactions_of_clients.py::test_offsets_are_committed_with_their_transaction",
         "kafka-python": _KAFKA_PYTHON,
         "franz-go": _FRANZ,
+        "sarama": _SARAMA,
         "segmentio/kafka-go": NONE,
     },
     "fetch from the rack's replica (KIP-392)": {
         "Java 4.3.1": "test_racks_of_clients.py::test_javas_consumer_reads_from_the_broker_in_its_rack",
         "librdkafka": "test_racks_of_clients.py::test_librdkafka_reads_from_the_broker_in_its_rack",
+        "sarama": _SARAMA,
     },
     "TLS": {
         "Java 4.3.1": "test_tls_beside_java.py::test_java_and_ours_are_one_cluster_over_mutual_tls",
