@@ -1,5 +1,5 @@
 """What a mebibyte more costs a lake that has much, and one that has nothing: each job of `kraft-pipeline`, as processor
-seconds of all its processes.
+seconds of all its processes, and the memory of the largest of them.
 
     python -m benchmarks.pipeline_added DIRECTORY [--megabytes 10 100 1000]
 
@@ -17,6 +17,8 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -89,21 +91,33 @@ def _end(data: bytes) -> int:
     return int(end)
 
 
-def measured(job: str, lake: Path, logs: Path) -> float:
-    """Processor seconds of the job with everything that it starts: a process that reaps the orphans of another."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a job with everything that it starts. `peak_mb`: of its largest process."""
+
+    cpu_seconds: float
+    peak_mb: float
+
+
+def measured(job: str, lake: Path, logs: Path) -> Cost:
+    """Waits for the job and for whom it left: a process that reaps the orphans of another."""
     paths = [str(logs)] if job == "ingest" else []
     command = [sys.executable, "-m", "metadata_pipeline.cli", job, *paths, "--output", str(lake)]
-    before = os.times()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            break
-    after = os.times()
-    if done.returncode != 0:
-        raise RuntimeError(f"{job} failed:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    seconds, kilobytes, failed = 0.0, 0, False
+    with tempfile.TemporaryFile() as said:
+        started = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        while True:
+            try:
+                pid, status, used = os.wait3(0)
+            except ChildProcessError:
+                break
+            seconds += used.ru_utime + used.ru_stime
+            kilobytes = max(kilobytes, used.ru_maxrss)
+            failed = failed or (pid == started.pid and status != 0)
+        if failed:
+            said.seek(0)
+            raise RuntimeError(f"{job} failed:\n{said.read()[-2000:].decode(errors='replace')}")
+    return Cost(seconds, kilobytes / 1024)
 
 
 def added(root: Path, megabytes: int) -> list[Figure]:
@@ -114,16 +128,23 @@ def added(root: Path, megabytes: int) -> list[Figure]:
     for partition in clusters:
         grow(partition, min(CLUSTER_BYTES, megabytes * 1_000_000))
     for job in JOBS[:3]:
-        print(f"{megabytes} MB: {job} {measured(job, lake, logs):.1f} s", file=sys.stderr, flush=True)
+        _say(f"{megabytes} MB: {job}", measured(job, lake, logs))
     grow(clusters[0], (clusters[0] / f"{0:020d}.log").stat().st_size + ADDED_BYTES)
     grow(write_directory(alone, cluster="alone"), ADDED_BYTES)
     found = []
     for job in JOBS:
         ours, peer = measured(job, lake, logs), measured(job, root / "empty", alone)
         name = f"{job} of 1 MB more in {megabytes} MB"
-        found.append(Figure("pipeline", name, "CPU s", ours, peer, peer_name="in an empty lake"))
+        found.append(
+            Figure("pipeline", name, "CPU s", ours.cpu_seconds, peer.cpu_seconds, peer_name="in an empty lake")
+        )
+        _say(name, ours)
         print(table(found[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
     return found
+
+
+def _say(what: str, cost: Cost) -> None:
+    print(f"{what} {cost.cpu_seconds:.1f} s, {cost.peak_mb:.0f} MB", file=sys.stderr, flush=True)
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ def main(argv: Sequence[str]) -> int:
     if len(rest) % 2 or any(flag != "--override" for flag in rest[::2]):
         print(f"Found non argument parameters: {','.join(rest)}\n{USAGE}", file=sys.stderr)
         return 1
+    gc.disable()  # while modules are imported, collections look at much and find nothing: a seventh of a start
     from controller_runtime.configuration.config import ConfigError, load
     from controller_runtime.configuration.insecure import refusals
 
@@ -41,4 +43,6 @@ def main(argv: Sequence[str]) -> int:
     from controller_runtime.server.telemetry import logs
 
     logs.set_up(config.log_format, config.log_level)
+    gc.freeze()
+    gc.enable()
     return process.run(config)

@@ -2,70 +2,72 @@
 
 Of each principal is known what patterns of resources say of him (`Subject`): whoever asks about one resource looks up
 the literal patterns of its name and of `*`, and the beginnings of its name that are as long as some prefixed pattern of
-his is. Beside that lies of each pattern what it says of everybody: for changes, and for who asks whether there is any.
-
-Principals and patterns lie in 256 plain dicts of which a change copies one, as in `sharded`; here the dict comes from
-`hash()`, which a name computes once: nobody may rely on the order of what is iterated.
+his is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 Hosts = Mapping[str, int]
 """By host: a bit for each operation that is permitted, and one `DENIED` bits higher for each that is denied."""
-Rights = Mapping[str, Hosts]
-"""By principal."""
 DENIED: Final = 16
 LITERAL: Final = 3
 PREFIXED: Final = 4
 EVERY_NAME: Final = "*"
 SHARDS: Final = 256
 FEW: Final = 200
-"""So many patterns that name one principal are copied for each change of them."""
+"""So many entries are copied for each change of one of them."""
 
 Said = tuple[str, Hosts]
 """The pattern as `acls.Pattern.key` writes it, and what it says of one principal."""
-Lengths = dict[int, int]
+Lengths = Mapping[int, int]
 """How many prefixed patterns have a name of this length."""
+Change = tuple[int, int, str]
+"""Type of resource, kind and name of a pattern."""
+Value = TypeVar("Value")
 
 
-class _Spread:
-    """What patterns of one kind say, by their names: one dict, or many where there is much, of which a change copies
-    those that it touches. It never changes.
+class Spread(Generic[Value]):
+    """A map by name: one dict, or 256 where there is much, of which a change copies those that it touches. It never
+    changes. As `sharded`, but the dict comes from `hash()`, which a name computes once: nobody may rely on the order.
     """
 
     __slots__ = ("mask", "parts", "size")
 
-    def __init__(self, parts: tuple[dict[str, Said], ...] = ({},), size: int = 0) -> None:
+    def __init__(self, parts: tuple[dict[str, Value], ...] = ({},), size: int = 0) -> None:
         self.parts = parts
         self.mask = len(parts) - 1
         """A name is in the part with the number `hash(name) & mask`."""
         self.size = size
 
-    def changed(self, changes: Mapping[str, Said | None]) -> _Spread:
+    def get(self, name: str) -> Value | None:
+        return self.parts[hash(name) & self.mask].get(name)
+
+    def changed(self, changes: Mapping[str, Value | None]) -> Spread[Value]:
+        """None: without this name."""
         if not changes:
             return self
         spread = self if self.mask or self.size + len(changes) <= FEW else self._wide()
         parts, own, size = [*spread.parts], set[int](), spread.size
-        for name, said in changes.items():
+        for name, value in changes.items():
             part = hash(name) & spread.mask
             if part not in own:
                 own.add(part)
                 parts[part] = dict(parts[part])
-            size += (said is not None) - (name in parts[part])
-            if said is None:
+            size += (value is not None) - (name in parts[part])
+            if value is None:
                 parts[part].pop(name, None)
             else:
-                parts[part][name] = said
-        return _Spread(tuple(parts), size)
+                parts[part][name] = value
+        return Spread(tuple(parts), size)
 
-    def _wide(self) -> _Spread:
-        parts: tuple[dict[str, Said], ...] = tuple({} for _ in range(SHARDS))
-        for name, said in self.parts[0].items():
-            parts[hash(name) & (SHARDS - 1)][name] = said
-        return _Spread(parts, self.size)
+    def _wide(self) -> Spread[Value]:
+        parts: tuple[dict[str, Value], ...] = tuple({} for _ in range(SHARDS))
+        for name, value in self.parts[0].items():
+            parts[hash(name) & (SHARDS - 1)][name] = value
+        return Spread(parts, self.size)
 
 
 class Subject:
@@ -73,7 +75,7 @@ class Subject:
 
     __slots__ = ("_lengths", "_literal", "_prefixed")
 
-    def __init__(self, literal: _Spread, prefixed: _Spread, lengths: Lengths) -> None:
+    def __init__(self, literal: Spread[Said], prefixed: Spread[Said], lengths: Lengths) -> None:
         self._literal = literal
         self._prefixed = prefixed
         self._lengths = lengths
@@ -103,101 +105,51 @@ class Subject:
 
     def changed(self, changes: Mapping[tuple[int, str], Said | None]) -> Subject | None:
         """With other words in these patterns (kind, name); None when nothing is left."""
-        lengths, begins = self._lengths, self._prefixed
+        lengths = self._lengths
         of_prefixes = {name: said for (kind, name), said in changes.items() if kind == PREFIXED}
         for name, said in of_prefixes.items():
-            by = (said is not None) - (name in begins.parts[hash(name) & begins.mask])
-            lengths = _counted(lengths, len(name), by)
+            lengths = counted(lengths, len(name), (said is not None) - (self._prefixed.get(name) is not None))
         literal = self._literal.changed({name: said for (kind, name), said in changes.items() if kind != PREFIXED})
-        prefixed = begins.changed(of_prefixes)
+        prefixed = self._prefixed.changed(of_prefixes)
         return Subject(literal, prefixed, lengths) if literal.size or prefixed.size else None
 
 
-_NOBODY: Final = Subject(_Spread(), _Spread(), {})
-_Subjects = tuple[dict[tuple[str, int], Subject], ...]
-_Names = tuple[dict[str, Rights], ...]
-_NONE: Final[_Names] = ({},) * SHARDS
-_NO_SUBJECTS: Final[_Subjects] = ({},) * SHARDS
-_Change = tuple[int, int, str]
-"""Type of resource, kind and name of a pattern."""
+_NOBODY: Final = Subject(Spread(), Spread(), {})
+_NOTHING: Final[Mapping[int, Subject]] = {}
 
 
 class RightsImage:
-    """Read side. It never changes."""
+    """Read side: principals, and by type of resource what is said of them. It never changes."""
 
-    __slots__ = ("_lengths", "_names", "_subjects")
+    __slots__ = ("_subjects",)
 
-    def __init__(
-        self,
-        names: Mapping[tuple[int, int], _Names] | None = None,
-        lengths: Mapping[int, Lengths] | None = None,
-        subjects: _Subjects = _NO_SUBJECTS,
-    ) -> None:
-        self._names: Mapping[tuple[int, int], _Names] = names or {}
-        """By type of resource and kind of pattern."""
-        self._lengths: Mapping[int, Lengths] = lengths or {}
+    def __init__(self, subjects: Spread[Mapping[int, Subject]]) -> None:
         self._subjects = subjects
 
     def subject(self, principal: str, resource_type: int) -> Subject | None:
-        return self._subjects[hash(principal) & 255].get((principal, resource_type))
+        subjects = self._subjects
+        return subjects.parts[hash(principal) & subjects.mask].get(principal, _NOTHING).get(resource_type)
 
-    def is_any_about(self, resource_type: int, name: str) -> bool:
-        """Whether some ACL is about the resource, whoever it names."""
-        literal = self._names.get((resource_type, LITERAL), _NONE)
-        prefixed = self._names.get((resource_type, PREFIXED), _NONE)
-        if any(each in literal[hash(each) & 255] for each in (name, EVERY_NAME)):
-            return True
-        begins = (name[:length] for length in self._lengths.get(resource_type, ()) if length <= len(name))
-        return any(begin in prefixed[hash(begin) & 255] for begin in begins)
+    def changed(self, changes: Mapping[str, Mapping[Change, Hosts | None]]) -> RightsImage:
+        """With other words of these principals in these patterns; None: a pattern does not name him any more."""
+        now = {principal: self._with(principal, said) or None for principal, said in changes.items()}
+        return RightsImage(self._subjects.changed(now))
 
-    def changed(self, changes: Mapping[_Change, Rights | None]) -> RightsImage:
-        """With other rights about these patterns; None: no ACL is about it any more."""
-        if not changes:
-            return self
-        names, lengths = dict(self._names), dict(self._lengths)
-        copied: dict[tuple[int, int], tuple[list[dict[str, Rights]], set[int]]] = {}
-        said: dict[tuple[str, int], dict[tuple[int, str], Said | None]] = {}
-        for (resource_type, kind, name), rights in changes.items():
-            of = resource_type, kind
-            shards, own = copied.setdefault(of, ([*names.get(of, _NONE)], set()))
-            shard = hash(name) & 255
-            if shard not in own:
-                own.add(shard)
-                shards[shard] = dict(shards[shard])
-            before = shards[shard].pop(name, None)
-            if rights is not None:
-                shards[shard][name] = rights
-            if kind == PREFIXED:
-                by = (rights is not None) - (before is not None)
-                lengths[resource_type] = _counted(lengths.get(resource_type, {}), len(name), by)
-            pattern = f"{resource_type}:{kind}:{name}"
-            for principal, hosts in _differing(before or {}, rights or {}):
-                of_him = said.setdefault((principal, resource_type), {})
-                of_him[kind, name] = None if hosts is None else (pattern, hosts)
-        names |= {of: tuple(shards) for of, (shards, _) in copied.items()}
-        return RightsImage(names, lengths, _with(self._subjects, said))
+    def _with(self, principal: str, changes: Mapping[Change, Hosts | None]) -> Mapping[int, Subject]:
+        by_type: dict[int, dict[tuple[int, str], Said | None]] = {}
+        for (resource_type, kind, name), hosts in changes.items():
+            said = None if hosts is None else (f"{resource_type}:{kind}:{name}", hosts)
+            by_type.setdefault(resource_type, {})[kind, name] = said
+        found = {**(self._subjects.get(principal) or {})}
+        for resource_type, of_type in by_type.items():
+            subject = found.pop(resource_type, _NOBODY).changed(of_type)
+            if subject is not None:
+                found[resource_type] = subject
+        return found
 
 
-def _differing(before: Rights, now: Rights) -> Iterator[tuple[str, Hosts | None]]:
-    """The principals of whom something else is said now, and what."""
-    yield from ((principal, hosts) for principal, hosts in now.items() if before.get(principal) != hosts)
-    yield from ((principal, None) for principal in before if principal not in now)
-
-
-def _with(subjects: _Subjects, said: Mapping[tuple[str, int], Mapping[tuple[int, str], Said | None]]) -> _Subjects:
-    shards, own = [*subjects], set[int]()
-    for of, changes in said.items():
-        shard = hash(of[0]) & 255
-        if shard not in own:
-            own.add(shard)
-            shards[shard] = dict(shards[shard])
-        now = shards[shard].pop(of, _NOBODY).changed(changes)
-        if now is not None:
-            shards[shard][of] = now
-    return tuple(shards)
-
-
-def _counted(lengths: Lengths, length: int, by: int) -> Lengths:
+def counted(lengths: Lengths, length: int, by: int) -> Lengths:
+    """With so many more of this length."""
     if not by:
         return lengths
     found = dict(lengths)

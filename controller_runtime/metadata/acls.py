@@ -12,7 +12,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller_runtime.identifiers import Uuid
-from controller_runtime.metadata.acl_rights import DENIED, EVERY_NAME, LITERAL, PREFIXED, Rights, RightsImage
+from controller_runtime.metadata.acl_rights import (
+    DENIED,
+    EVERY_NAME,
+    LITERAL,
+    PREFIXED,
+    Change,
+    Hosts,
+    Lengths,
+    RightsImage,
+    Spread,
+    counted,
+)
 from controller_runtime.metadata.security import AccessControlEntry
 from controller_runtime.metadata.sharded import ShardedMap, ShardedMapBuilder
 from controller_runtime.values import dataclass
@@ -106,17 +117,20 @@ class AclFilter:
 class AclsImage(Mapping[Uuid, AccessControlEntry]):
     """Read side, by id; `about` is the other way in. It never changes."""
 
-    __slots__ = ("_by_id", "_by_pattern", "rights")
+    __slots__ = ("_by_id", "_by_pattern", "_lengths", "rights")
 
     def __init__(
         self,
         by_id: ShardedMap[Uuid, AccessControlEntry] | None = None,
         by_pattern: ShardedMap[str, Mapping[Content, Uuid]] | None = None,
+        lengths: Mapping[int, Lengths] | None = None,
         rights: RightsImage | None = None,
     ) -> None:
         self._by_id: ShardedMap[Uuid, AccessControlEntry] = ShardedMap() if by_id is None else by_id
         self._by_pattern: ShardedMap[str, Mapping[Content, Uuid]] = ShardedMap() if by_pattern is None else by_pattern
-        self.rights = RightsImage() if rights is None else rights
+        self._lengths: Mapping[int, Lengths] = lengths or {}
+        """Of the prefixed patterns, by type of resource."""
+        self.rights = RightsImage(Spread()) if rights is None else rights
         """What they permit and deny."""
 
     def __getitem__(self, key: Uuid) -> AccessControlEntry:
@@ -145,23 +159,33 @@ class AclsImage(Mapping[Uuid, AccessControlEntry]):
             yield None
             yield from (self[acl_id] for acl_id in self.about(pattern).values())
 
+    def is_any_about(self, resource_type: int, name: str) -> bool:
+        """Whether some ACL is about the resource, whoever it names."""
+        begins = (name[:length] for length in self._lengths.get(resource_type, ()) if length <= len(name))
+        keys = [Pattern(resource_type, LITERAL, each).key for each in (name, EVERY_NAME)]
+        return any(key in self._by_pattern for key in keys) or any(
+            Pattern(resource_type, PREFIXED, begin).key in self._by_pattern for begin in begins
+        )
+
     def builder(self) -> AclsBuilder:
-        return AclsBuilder(self._by_id, self._by_pattern, self.rights)
+        return AclsBuilder(self._by_id, self._by_pattern, self._lengths, self.rights)
 
 
 class AclsBuilder:
     """Write side: of the patterns that are touched, what is said of each is copied once."""
 
-    __slots__ = ("_by_id", "_by_pattern", "_rights", "_touched")
+    __slots__ = ("_by_id", "_by_pattern", "_lengths", "_rights", "_touched")
 
     def __init__(
         self,
         by_id: ShardedMap[Uuid, AccessControlEntry],
         by_pattern: ShardedMap[str, Mapping[Content, Uuid]],
+        lengths: Mapping[int, Lengths],
         rights: RightsImage,
     ) -> None:
         self._by_id: ShardedMapBuilder[Uuid, AccessControlEntry] = by_id.builder()
         self._by_pattern: ShardedMapBuilder[str, Mapping[Content, Uuid]] = by_pattern.builder()
+        self._lengths = lengths
         self._rights = rights
         self._touched: dict[str, dict[Content, Uuid]] = {}
 
@@ -187,24 +211,37 @@ class AclsBuilder:
         return found
 
     def freeze(self) -> AclsImage:
-        changes: dict[tuple[int, int, str], Rights | None] = {}
+        changes: dict[str, dict[Change, Hosts | None]] = {}
         for key, said in self._touched.items():
-            resource_type, kind, name = key.split(":", 2)
+            before = self._by_pattern.get(key) or {}
+            resource_type, kind, name = _parsed(key)
+            for principal, hosts in _differing(before, said):
+                changes.setdefault(principal, {})[resource_type, kind, name] = hosts
+            if kind == PREFIXED:
+                lengths = self._lengths.get(resource_type, {})
+                by = bool(said) - bool(before)
+                self._lengths = {**self._lengths, resource_type: counted(lengths, len(name), by)}
             if said:
                 self._by_pattern[key] = said
-                changes[int(resource_type), int(kind), name] = _rights(said)
-            elif key in self._by_pattern:
+            elif before:
                 self._by_pattern.pop(key)
-                changes[int(resource_type), int(kind), name] = None
         self._touched, self._rights = {}, self._rights.changed(changes)
-        return AclsImage(self._by_id.freeze(), self._by_pattern.freeze(), self._rights)
+        return AclsImage(self._by_id.freeze(), self._by_pattern.freeze(), self._lengths, self._rights)
 
 
-def _rights(said: Mapping[Content, Uuid]) -> Rights:
-    found: dict[str, dict[str, int]] = {}
-    for principal, host, operation, permission in said:
-        bit = 1 << operation if 0 <= operation < DENIED else 0
-        bits = bit << DENIED if permission == DENY else bit if permission == ALLOW else 0
-        of = found.setdefault(principal, {})
-        of[host] = of.get(host, 0) | bits
-    return found
+def _parsed(key: str) -> Change:
+    resource_type, kind, name = key.split(":", 2)
+    return int(resource_type), int(kind), name
+
+
+def _differing(before: Mapping[Content, Uuid], now: Mapping[Content, Uuid]) -> Iterator[tuple[str, Hosts | None]]:
+    """The principals of whom a pattern says something else now, and what; None: it does not name them any more."""
+    touched = {principal for principal, *_ in before.keys() ^ now.keys()}
+    said: dict[str, dict[str, int]] = {}
+    for principal, host, operation, permission in now:
+        if principal in touched:
+            bit = 1 << operation if 0 <= operation < DENIED else 0
+            bits = bit << DENIED if permission == DENY else bit if permission == ALLOW else 0
+            of = said.setdefault(principal, {})
+            of[host] = of.get(host, 0) | bits
+    yield from ((principal, said.get(principal)) for principal in touched)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -72,29 +72,28 @@ class Objects:
     def commit(self, manifest: Manifest) -> Manifest:
         """Replace the manifest by this one. What it names is in the store."""
         made = replace(manifest, number=manifest.number + 1)
-        with _told():
-            try:
-                self._tag = self._bucket.put_if(manifests.NAME, manifests.encode(made), self._tag)
-            except Changed as changed:
-                made = self._after_refusal(made, changed)
+        with _told(), suppress(Changed):
+            self._bucket.put_if(manifests.NAME, manifests.encode(made), self._tag)
+        self._seen(made)
         self._put.clear()
         return made
 
-    def _after_refusal(self, made: Manifest, why: Exception) -> Manifest:
-        """Another writer's doing, an answer that was lost on the way, or a store that went back in time."""
+    def _seen(self, made: Manifest) -> None:
+        """The manifest that was put is there. Else it is another writer's doing, or the store forgot what it had
+        acknowledged, or went back in time; an answer that was lost on the way is no reason.
+        """
         found = self._tagged()
         if found is None:
             with _told():
                 self._bucket.delete(self._put)  # or it would be there, unnamed, in a store that somebody has emptied
-            raise StoreProblem(StoreStanding.LOST, f"{self.url} has no {manifests.NAME} any more") from why
-        known, tag = found
+            raise StoreProblem(StoreStanding.LOST, f"{self.url} has no {manifests.NAME} any more")
+        known, self._tag = found
         if known == made:
-            self._tag = tag
-            return made
+            return
         if known.nonce != made.nonce and known.writer >= made.writer:
             raise StoreProblem(StoreStanding.IN_USE, f"another process took {self.url} over (writer {known.writer})")
         told = f"{self.url} shows an earlier {manifests.NAME} than the one that it had acknowledged"
-        raise StoreProblem(StoreStanding.LOST, told) from why
+        raise StoreProblem(StoreStanding.LOST, told)
 
     def _read_back(self, made: Manifest) -> Manifest:
         found = self._tagged()

@@ -150,12 +150,12 @@ class Bucket:
         except Exception as error:
             raise self._failed(error) from error
 
-    def put_if(self, name: str, data: bytes, tag: str) -> str:
-        """Raises Changed unless it is what had this tag (If-Match); gives the new one."""
+    def put_if(self, name: str, data: bytes, tag: str) -> None:
+        """Raises Changed unless it is what had this tag (If-Match)."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
-            return str(self._store.put(name, data, mode={"e_tag": tag})["e_tag"])
+            self._store.put(name, data, mode={"e_tag": tag})
         except (AlreadyExistsError, PreconditionError, FileNotFoundError) as changed:
             raise Changed(name) from changed
         except Exception as error:

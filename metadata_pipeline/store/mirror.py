@@ -2,7 +2,8 @@
 
 The copy is a cache: what the store does not have counts for nothing, so a job whose commit was refused, or that died
 before it, left nothing. Commits are asked for by number and not listed (a listing may be late). Files go up before the
-commit that names them, and their sizes are asked for; the commit goes last, by a put that fails where there is one.
+commit that names them, and their sizes are asked for; the commit goes last, by a put that fails where there is one, and
+is read back: a store may lose what it acknowledged.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -99,32 +100,43 @@ def push(bucket: Bucket, home: Path, known: int) -> None:
         for file in _commit(bucket, text).add:
             bucket.put(file.path, home / file.path)
             if bucket.size(file.path) != file.size:
-                raise _lost(bucket, file.path, number)
-        try:
-            bucket.put_new(_commit_name(number), text)
-        except Exists as taken:
-            raise PipelineError(
-                f"{bucket.url}: another writer made commit {number} meanwhile, nothing of this job is in it",
-                "run the same command again",
-            ) from taken
+                raise _forgotten(bucket, file.path)
+        _put_commit(bucket, number, text)
     for page in PAGES:
         if (home / page).exists():
             bucket.put(page, home / page)
+            if bucket.size(page) != (home / page).stat().st_size:
+                raise _forgotten(bucket, page)
+
+
+def _put_commit(bucket: Bucket, number: int, text: bytes) -> None:
+    """A store may lose what it acknowledged, and its answer may be lost: what is there counts."""
+    name = _commit_name(number)
+    with suppress(Exists):
+        bucket.put_new(name, text)
+    there = bucket.get(name)
+    if there is None:
+        raise _forgotten(bucket, name)
+    if there != text:
+        raise PipelineError(
+            f"{bucket.url}: another writer made commit {number} meanwhile, nothing of this job is in it",
+            "run the same command again",
+        )
 
 
 def _put_key(bucket: Bucket, home: Path) -> None:
     """Fingerprints are made with the key that was there first: whose files were made with another one starts anew."""
     key = (home / KEY).read_bytes()
-    try:
+    with suppress(Exists):
         bucket.put_new(KEY, key)
-    except Exists as taken:
-        if bucket.get(KEY) != key:
-            for number in numbers(home):
-                commit_path(home, number).unlink()
-            (home / KEY).unlink()
-            raise PipelineError(
-                f"{bucket.url}: another writer began this lake meanwhile", "run the same command again"
-            ) from taken
+    there = bucket.get(KEY)
+    if there is None:
+        raise _forgotten(bucket, KEY)
+    if there != key:
+        for number in numbers(home):
+            commit_path(home, number).unlink()
+        (home / KEY).unlink()
+        raise PipelineError(f"{bucket.url}: another writer began this lake meanwhile", "run the same command again")
 
 
 def _commit_name(number: int) -> str:
@@ -148,6 +160,13 @@ def _write(path: Path, data: bytes) -> None:
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
     beside.replace(path)
+
+
+def _forgotten(bucket: Bucket, name: str) -> PipelineError:
+    return PipelineError(
+        f"{bucket.url} acknowledged {name} and does not have it whole; nothing of this job is in the lake",
+        "run the same command again; if it stays so, use another store",
+    )
 
 
 def _lost(bucket: Bucket, name: str, number: int) -> PipelineError:

@@ -173,4 +173,4 @@ def test_a_changed_acl_moves_between_patterns_with_its_rights() -> None:
     assert RULES.decide(image, ANN, Operation.READ, TOPIC, "foo").allowed, "an image never changes"
     emptied = after.builder()
     emptied.pop(first.id)
-    assert not emptied.freeze().rights.is_any_about(TOPIC, "barn")
+    assert not emptied.freeze().is_any_about(TOPIC, "barn")
