@@ -33,8 +33,10 @@ VARIANTS: Final = {
     "test_a_request_that_lies_changes_nothing": 4,
     "test_records_that_lie_are_not_appended": 4,
     "test_a_seed_that_failed_once_passes": 8,
-    "test_a_defect_of_history_is_noticed": 5,
-    "test_a_defect_of_groups_is_noticed": 3,
+    "test_a_defect_of_history_is_noticed": 4,
+    "test_a_defect_of_groups_is_noticed": 2,
+    "test_a_defect_of_share_groups_is_noticed": 1,
+    "test_a_schedule_that_notices_them_passes": 1,
     "test_what_a_recovered_log_calls_flushed_survives_a_power_loss": 4,
     "test_an_election_state_that_was_read_survives_a_power_loss": 3,
 }

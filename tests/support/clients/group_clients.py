@@ -4,6 +4,7 @@ given up from what its group has committed, and commits them. One kind speaks th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -79,7 +80,7 @@ class Group:
     """Promises that a member saw broken."""
 
 
-class GroupMember:
+class GroupMember(ABC):
     """What both kinds have in common."""
 
     def __init__(self, group: Group, finding: Finding, number: int) -> None:
@@ -109,14 +110,14 @@ class GroupMember:
         self.drop()
         yield from self.leave()
 
-    def join(self) -> Steps:
-        raise NotImplementedError
+    @abstractmethod
+    def join(self) -> Steps: ...
 
-    def beat(self) -> Steps:
-        raise NotImplementedError
+    @abstractmethod
+    def beat(self) -> Steps: ...
 
-    def leave(self) -> Steps:
-        raise NotImplementedError
+    @abstractmethod
+    def leave(self) -> Steps: ...
 
     def drop(self) -> None:
         self.owned, self.positions, self.heard = set(), {}, None

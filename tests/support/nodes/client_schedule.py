@@ -1,12 +1,13 @@
 """Clients of three brokers of production, which are killed, stopped under control, cut off and paused, while requests
-come late and answers are lost; from a seed. What clients do, and what must hold, say `transfer_schedule` and
-`group_schedule`. There is never more than one broker down, cut off or paused.
+come late and answers are lost; from a seed. What clients do, and what must hold, say `transfer_schedule`,
+`group_schedule` and `share_schedule`. There is never more than one broker down, cut off or paused.
 
 A client is a generator: it yields what it asks of which broker, and is sent the answer, or None if none came.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
@@ -71,7 +72,7 @@ class Late:
     connection: int
 
 
-class ClientSchedule:
+class ClientSchedule(ABC):
     def __init__(self, rng: Random, fleet: BrokerFleet) -> None:
         self.rng = rng
         self.fleet = fleet
@@ -86,17 +87,17 @@ class ClientSchedule:
 
     # What each schedule says of itself.
 
+    @abstractmethod
     def must_not_be_late(self, wanted: Ask) -> bool:
         """Kafka itself does not promise anything if this one comes after its client has given up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def happens_besides(self, kind: float) -> None:
         """Something of its own, while all brokers are well; `kind` is a chance between 0.025 and 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judge(self) -> None:
         """After each step. Raises Violation."""
-        raise NotImplementedError
 
     # Clients.
 
