@@ -36,13 +36,13 @@ def main(argv: Sequence[str]) -> int:
         config = load(path, overrides)
         if refused := refusals(config, os.environ):
             raise ConfigError(refused)
+        from controller_runtime.server.shell import process
+        from controller_runtime.server.telemetry import logs
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1
-    from controller_runtime.server.shell import process
-    from controller_runtime.server.telemetry import logs
-
-    logs.set_up(config.log_format, config.log_level)
+    finally:
+        gc.enable()
     gc.freeze()
-    gc.enable()
+    logs.set_up(config.log_format, config.log_level)
     return process.run(config)

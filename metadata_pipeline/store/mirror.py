@@ -164,7 +164,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _forgotten(bucket: Bucket, name: str) -> PipelineError:
     return PipelineError(
-        f"{bucket.url} acknowledged {name} and does not have it whole; nothing of this job is in the lake",
+        f"{bucket.url} acknowledged {name} and does not have it whole",
         "run the same command again; if it stays so, use another store",
     )
 

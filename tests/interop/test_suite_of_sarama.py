@@ -27,7 +27,7 @@ from support.nodes.processes import eventually
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 OURS: Final = "^Test(Func|Consumer|VersionMatrix|ReadOnly|Interceptors|AsyncProducerRemoteBroker)"
-"""Among its tests that need no broker."""
+"""Its other tests need no broker."""
 SKIPPED: Final = {"TestFuncJavaInteropCooperativeRebalance", "TestReadOnlyAndAllCommittedMessages"}
 FEWEST: Final = 60
 

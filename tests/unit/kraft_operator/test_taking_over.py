@@ -74,3 +74,8 @@ def test_every_disk_keeps_its_directory_and_is_known_with_its_volume_once_its_cl
         assert (entry.directory_id, entry.pv_name) == (directories[node_id], world.claims[name].volume)
     assert world.ledger.doubted == ()
     assert (world.formats, world.restarts, world.broken) == ([], [], [])
+    world.edit(image={"repository": "kafka", "tag": "2"})
+    world.settle(80)
+    assert (world.formats, world.broken) == ([], [])
+    assert {each.image for each in world.pods.values() if each.runs} == {"kafka:2"}
+    assert len([each for each in world.pods.values() if each.runs]) == 5, "a disk that was taken over starts again"

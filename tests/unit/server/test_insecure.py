@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ def test_the_node_says_it_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture
     said = capsys.readouterr().err
     assert "readable for whoever is on the way" in said
     assert "quorate.insecure=true" in said
+    assert gc.isenabled(), "collections stand still while modules are imported, no longer"
 
 
 UNSECURED = "org.apache.kafka.common.security.oauthbearer.internals.unsecured"

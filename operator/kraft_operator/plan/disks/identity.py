@@ -19,7 +19,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Origin, StepKind, Wr
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import DiskVerdict as Disk
-from storage_guard.formats import Report
+from storage_guard.formats import GrantMode, Report
 
 ENDPOINT: Final = "endpoint"
 """The annotation on a controller's claim, below our prefix: by which endpoint its voter is known."""
@@ -134,8 +134,10 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger, observed: Observed) -> Entr
     if entry.directory_id is not None or not _ours(entry, report):
         return entry
     assert entry.grant is not None
+    # Adopting marks nothing: a disk that another operator formatted has no nonce, and never will.
+    nonce = report.nonce or (None if entry.grant.mode is GrantMode.ADOPT else entry.grant.nonce)
     known = replace(
-        entry, directory_id=report.directory_id, nonce=report.nonce or entry.grant.nonce, pvc_name=pod.claim,
+        entry, directory_id=report.directory_id, nonce=nonce, pvc_name=pod.claim,
         pvc_uid=entry.grant.pvc_uid, pv_name=entry.grant.pv_name,
     )  # fmt: skip
     return _with_minimum(known, report, quorum)
