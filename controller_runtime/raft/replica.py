@@ -164,6 +164,11 @@ class Replica:
     def is_voter(self) -> bool:
         return self._q.is_voter
 
+    @property
+    def may_stand(self) -> bool:
+        """See `Quorum.may_stand`."""
+        return self._q.may_stand
+
     def upgrade_fault(self, level: int) -> str | None:
         """Why kraft.version cannot become `level` now; None if it can, or is that already."""
         return upgrading.upgrade_fault(self._q, level)

@@ -206,7 +206,7 @@ class Schedule:
         if active is None or machine.node is None or active.voters.match(machine.key) is not None:
             return False
         replica = machine.node.meta.replica
-        return replica.is_voter and replica.epoch > active.epoch
+        return replica.may_stand and replica.epoch > active.epoch
 
     def _states(self) -> str:
         return "; ".join(render_state(machine) for machine in self.world.machines.values())
