@@ -37,6 +37,7 @@ from controller_runtime.protocol.messages import describe_topic_partitions_respo
 from controller_runtime.protocol.messages import elect_leaders_request as elect_q
 from controller_runtime.protocol.messages import incremental_alter_configs_request as configs_q
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from controller_runtime.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.schema import Message
@@ -210,8 +211,12 @@ class Story:
         self.create(name, *assignments, min_insync_replicas=str(dice.randrange(1, 4)), **extra)
         self.topics.append(name)
 
-    def forget_topic(self, name: str) -> None:
-        self.told.append(f"{name} is forgotten: Java keeps a replica eligible that was removed")
+    def forget_topic(self, name: str, *, deleted: bool) -> None:
+        self.told.append(f"{name} is forgotten: Java keeps a replica that was removed")
+        if deleted:
+            deletion = DeleteTopicsRequest(topic_names=(name,), timeout_ms=9000)
+            for side in self.pair.sides:
+                side.call(ListenerType.CONTROLLER, deletion, 5)
         self.topics.remove(name)
         self.forgotten.add(name)
         self.begin_topic()
@@ -226,11 +231,10 @@ class Story:
     def partitions(self) -> list[Seen]:
         """Of this story's topics; both brokers have to come to show the same."""
         shown = self._shown()
-        while former := sorted(
-            {topic.name or "" for topic in shown.topics if any(map(_keeps_removed, topic.partitions))}
-        ):
-            for name in former:
-                self.forget_topic(name)
+        while former := [topic for topic in shown.topics if any(map(_keeps_removed, topic.partitions))]:
+            for topic in sorted(former, key=lambda each: each.name or ""):
+                # Looking for a leader among such, Java resigns; of the others its index of ELRs would name what is gone.
+                self.forget_topic(topic.name or "", deleted=any(map(_may_follow_removed, topic.partitions)))
             shown = self._shown()
         return [
             Seen(
@@ -602,7 +606,13 @@ class Story:
 
 
 def _keeps_removed(partition: describe_a.DescribeTopicPartitionsResponsePartition) -> bool:
-    return not set(partition.eligible_leader_replicas or ()) <= set(partition.replica_nodes)
+    kept = not set(partition.eligible_leader_replicas or ()) <= set(partition.replica_nodes)
+    return kept or _may_follow_removed(partition)
+
+
+def _may_follow_removed(partition: describe_a.DescribeTopicPartitionsResponsePartition) -> bool:
+    """Its last known leader holds it no more."""
+    return not set(partition.last_known_elr or ()) <= set(partition.replica_nodes)
 
 
 def _without_removed(
