@@ -233,7 +233,7 @@ class Story:
         shown = self._shown()
         while former := [topic for topic in shown.topics if any(map(_keeps_removed, topic.partitions))]:
             for topic in sorted(former, key=lambda each: each.name or ""):
-                # Looking for a leader among such, Java resigns; of the others its index of ELRs would name what is gone.
+                # Looking for a leader among such, Java resigns; deleted, the others stay in its index of ELRs.
                 self.forget_topic(topic.name or "", deleted=any(map(_may_follow_removed, topic.partitions)))
             shown = self._shown()
         return [
