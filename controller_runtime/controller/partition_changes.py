@@ -227,6 +227,7 @@ class PartitionChange:
             known = (old.leader,) if self.policy.elr_enabled else ()
         elif leader >= 0:
             known = ()
+        known = tuple(replica for replica in known if replica in self.replicas)  # who was removed keeps no log
         if known != old.last_known_elr:
             changes["last_known_elr"] = known
 

@@ -621,9 +621,11 @@ def _without_removed(
     def members(
         partition: describe_a.DescribeTopicPartitionsResponsePartition,
     ) -> describe_a.DescribeTopicPartitionsResponsePartition:
-        eligible = partition.eligible_leader_replicas or ()
+        eligible, last = partition.eligible_leader_replicas or (), partition.last_known_elr or ()
         return replace(
-            partition, eligible_leader_replicas=tuple(it for it in eligible if it in partition.replica_nodes)
+            partition,
+            eligible_leader_replicas=tuple(it for it in eligible if it in partition.replica_nodes),
+            last_known_elr=tuple(it for it in last if it in partition.replica_nodes),
         )
 
     topics = tuple(replace(topic, partitions=tuple(map(members, topic.partitions))) for topic in shown.topics)

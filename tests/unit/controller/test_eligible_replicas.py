@@ -56,6 +56,13 @@ class Partitions:
         topic = reassign_q.ReassignableTopic(name="mail", partitions=(to,))
         self.world.decide(reassign_q.AlterPartitionReassignmentsRequest(topics=(topic,)))
 
+    def cancel(self) -> None:
+        """Of the reassignment that is under way."""
+        topic = reassign_q.ReassignableTopic(
+            name="mail", partitions=(reassign_q.ReassignablePartition(partition_index=0, replicas=None),)
+        )
+        self.world.decide(reassign_q.AlterPartitionReassignmentsRequest(topics=(topic,)))
+
     def propose(self, *isr: int) -> None:
         """The leader says who is in sync."""
         mail, topic = self.mail, self.world.image.topics.named("mail")
@@ -194,3 +201,34 @@ def test_a_last_known_leader_that_a_java_controller_left_behind_is_forgotten() -
     cluster.world.append([(PartitionChangeRecord(topic_id=topic.id, partition_id=0, last_known_elr=(2,)), 2)])
     cluster.fence(2, 1, 0)
     assert (cluster.mail.leader, cluster.mail.last_known_elr) == (-1, (0,))
+
+
+def test_a_last_known_leader_that_was_removed_is_not_elected() -> None:
+    """Apache Kafka 4.3.1 resigns whenever it looks for a leader of such a partition (docs/deviations.md)."""
+    cluster = Partitions()
+    topic = cluster.world.image.topics.named("mail")
+    assert topic is not None
+    cluster.fence(1, 2, 0)
+    nobody = PartitionChangeRecord(
+        topic_id=topic.id, partition_id=0, isr=(), eligible_leader_replicas=(), last_known_elr=(3,)
+    )
+    cluster.world.append([(nobody, 2)])
+    for broker in (1, 2):
+        cluster.world.start_broker(broker)
+    assert (cluster.mail.replicas, cluster.mail.leader) == ((0, 1, 2), -1)
+
+
+def test_a_last_known_leader_is_forgotten_when_it_is_removed() -> None:
+    """Its log begins anew when it is added again: it must not lead then without what was acknowledged."""
+    cluster = Partitions()
+    cluster.reassign(0, 1, 3)
+    assert (cluster.mail.replicas, cluster.mail.adding_replicas) == ((0, 1, 3, 2), (3,))
+    topic = cluster.world.image.topics.named("mail")
+    assert topic is not None
+    cluster.fence(1, 2, 3, 0)
+    unclean = configs_q.AlterableConfig(name="unclean.leader.election.enable", config_operation=SET, value="true")
+    resource = configs_q.AlterConfigsResource(resource_type=TOPIC, resource_name="mail", configs=(unclean,))
+    cluster.world.decide(configs_q.IncrementalAlterConfigsRequest(resources=(resource,)))
+    cluster.world.append([(PartitionChangeRecord(topic_id=topic.id, partition_id=0, last_known_elr=(3,)), 2)])
+    cluster.cancel()
+    assert (cluster.mail.replicas, cluster.mail.leader, cluster.mail.last_known_elr) == ((0, 1, 2), -1, ())
