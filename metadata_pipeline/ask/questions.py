@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from metadata_pipeline.lake.reading import quoted
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.problems import PipelineError
 
 _FOREVER: Final = "timestamp'9999-12-31 00:00:00'"

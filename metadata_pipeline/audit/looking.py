@@ -52,7 +52,7 @@ class Look:
 
     def condition(self, table: str) -> str:
         """SQL: the rows of a table that this look asks."""
-        from metadata_pipeline.lake.reading import quoted
+        from metadata_pipeline.lake.rows import quoted
 
         said = []
         for cluster, since in sorted(self.scope.since.items()):

@@ -11,37 +11,49 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metadata_pipeline.copies import CopyKey
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.lake.state import LakeState, LiveFile
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.schemas import Level, spark_ddl
 
 
-def read_level(
-    spark: Any, lake: Path, state: LakeState, level: Level, wanted: Callable[[LiveFile], bool] | None = None
-) -> Any:
-    """`batches` or `records`: everything that was ingested and still counts, of every copy, or of the files that are
-    wanted.
-    """
-    groups: dict[tuple[tuple[CopyKey, int], ...], list[str]] = defaultdict(list)
+class Part(Protocol):
+    """What of `batches` and `records` is read: which files, and which of their rows (SQL, "" is all)."""
+
+    def wants(self, live: LiveFile) -> bool: ...
+    def condition(self, live: LiveFile, offset: str) -> str: ...
+
+
+def read_level(spark: Any, lake: Path, state: LakeState, level: Level, part: Part | None = None) -> Any:
+    """`batches` or `records`: everything that was ingested and still counts, of every copy, or a part of it."""
+    groups: dict[tuple[tuple[tuple[CopyKey, int], ...], str], list[str]] = defaultdict(list)
     for live in state.of(level):
-        if wanted is None or wanted(live):
-            groups[tuple(sorted(live.dead_from.items()))].append(str(lake / live.file.path))
-    if not groups and wanted is not None:
+        if part is None or part.wants(live):
+            asked = "" if part is None else part.condition(live, _OFFSETS[level])
+            groups[tuple(sorted(live.dead_from.items())), asked].append(str(lake / live.file.path))
+    if not groups and part is not None:
         return spark.createDataFrame([], spark_ddl(level))
     if not groups:
         raise PipelineError(f"{lake} holds nothing yet", f"kraft-pipeline ingest PATH --output {lake}")
     scans = [
-        _without(spark.read.schema(spark_ddl(level)).parquet(*sorted(paths)), dead, level)
-        for dead, paths in sorted(groups.items())
+        _without(_where(spark.read.schema(spark_ddl(level)).parquet(*sorted(paths)), asked), dead, level)
+        for (dead, asked), paths in sorted(groups.items())
     ]
     return reduce(lambda one, other: one.unionByName(other), scans)
+
+
+_OFFSETS: Final[dict[Level, str]] = {"batches": "base_offset", "records": "offset"}
+
+
+def _where(frame: Any, condition: str) -> Any:
+    return frame.where(condition) if condition else frame
 
 
 def _without(frame: Any, dead: tuple[tuple[CopyKey, int], ...], level: Level) -> Any:
@@ -113,8 +125,3 @@ def _schema(path: Path) -> Any:
     if (told := (stored.metadata or {}).get(_SPARKS_SCHEMA)) is not None:
         return StructType.fromJson(json.loads(told))
     return from_arrow_schema(stored)
-
-
-def quoted(text: str) -> str:
-    """A string literal of Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

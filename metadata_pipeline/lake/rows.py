@@ -49,3 +49,8 @@ def written(lake: Path, table: str, name: str, made: pa.Table, *, still: bool = 
             f"table {table} cannot be written to {lake}: {why}", "nothing was committed; mend the cause and run again"
         ) from error
     return LakeFile(path, table, rows, size, still=still)
+
+
+def quoted(text: str) -> str:
+    """A string literal of Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

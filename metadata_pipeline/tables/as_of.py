@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from metadata_pipeline.lake.commits import read_commits
-from metadata_pipeline.lake.reading import quoted, read_table
+from metadata_pipeline.lake.reading import read_table
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.lake.state import LakeState, replay
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.tables.queries import TABLES

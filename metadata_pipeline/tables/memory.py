@@ -14,6 +14,8 @@ from typing import Any
 
 from metadata_pipeline.canon.model import Part
 from metadata_pipeline.copies import CopyKey
+from metadata_pipeline.lake.entries import SourceRange
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.lake.state import LakeState, LiveFile
 from metadata_pipeline.tables.committed import BUILT, Cluster, bases_of, is_cut, parts_of
 
@@ -69,8 +71,41 @@ class Scope:
     def _is_new(self, live: LiveFile) -> bool:
         return 0 <= self.snapshots_after < live.commit
 
+    def condition(self, live: LiveFile, offset: str) -> str:
+        """SQL: which rows of a file of `records` or `batches` are looked at; "" is all of them. `offset`: the column by
+        which log rows are chosen. A file of logs alone is asked by offset alone: by that, groups of rows are left out
+        unread. Rows that name no offset, or a fault (whose offset may be what is damaged), are looked at.
+        """
+        if not any(self.since.get(one.copy.cluster) and self._is_cut(one) for one in live.file.ranges):
+            return ""
+        later = []
+        for cluster in sorted({one.copy.cluster for one in live.file.ranges}):
+            since = self.since.get(cluster)
+            if since is not None:
+                of = f"cluster_id = {quoted(cluster)}"
+                later.append(f"({of} AND {offset} >= {since})" if since else of)
+        kept = f"{offset} IS NULL OR fault IS NOT NULL"
+        if not all(one.file.endswith(".log") for one in live.file.ranges):
+            kept += " OR kind <> 'log'"
+        return f"{' OR '.join(later)} OR {kept}"
+
+    def _is_cut(self, one: SourceRange) -> bool:
+        """Whether some of a range of a log is below what is looked at."""
+        return one.file.endswith(".log") and one.start_offset < self.since.get(one.copy.cluster, 0)
+
     def rows(self, state: LakeState, table: str) -> int:
-        return sum(live.file.rows for live in state.of(table) if self.wants(live))
+        """About how many rows are looked at: a range's are taken to be spread evenly over its offsets."""
+        return sum(self._rows(live) for live in state.of(table) if self.wants(live))
+
+    def _rows(self, live: LiveFile) -> int:
+        offsets = seen = 0
+        for one in live.file.ranges:
+            some = max(0, one.end_offset - one.start_offset)
+            offsets += some
+            if self._is_cut(one):
+                some = max(0, one.end_offset - self.since[one.copy.cluster])
+            seen += some
+        return live.file.rows if seen >= offsets else -(-live.file.rows * seen // offsets)
 
 
 def remembered(state: LakeState) -> dict[str, Remembered]:

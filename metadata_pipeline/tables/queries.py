@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_pipeline.lake.reading import quoted, read_table
+from metadata_pipeline.lake.reading import read_table
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.lake.state import LakeState, LiveFile
 from metadata_pipeline.tables import entities
 from metadata_pipeline.tables.partitions import partitions_sql

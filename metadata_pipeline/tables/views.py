@@ -7,13 +7,14 @@ share `Views`, and what did not change is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.reading import read_level, read_table
 from metadata_pipeline.lake.state import LakeState, LiveFile
+from metadata_pipeline.schemas import Level
 from metadata_pipeline.tables.committed import Cluster, Registered, bases_of, clusters, parts_of, register
 from metadata_pipeline.tables.memory import Scope
 
@@ -56,11 +57,10 @@ class Views:
         known = clusters(state)
         inside = known if scope is None else [it for it in known if it.cluster in scope.since]
         since = {} if scope is None else dict(scope.since)
-        wanted = None if scope is None else scope.wants
         parts = [(parts_of(it, since.get(it.cluster, 0)), bases_of(it)) for it in inside]
-        made_of = _files(state, "records", wanted), parts, since
+        made_of = _files(state, "records", scope), parts, since
         if made_of != self._made_of:
-            records = read_level(self._spark, self._lake, state, "records", wanted)
+            records = read_level(self._spark, self._lake, state, "records", scope)
             _let_go(self._spark, "lake_records", "events")
             rows = rows_of(state) if scope is None else scope.rows(state, "records")
             few = rows <= FEW_ROWS
@@ -73,13 +73,12 @@ class Views:
 
     def batches(self, state: LakeState, scope: Scope | None = None) -> None:
         """The view `batches`: every copy's, as far as they count."""
-        wanted = None if scope is None else scope.wants
-        made_of = _files(state, "batches", wanted)
+        made_of = _files(state, "batches", scope)
         if made_of == self._batches_of:
             return
-        frame = read_level(self._spark, self._lake, state, "batches", wanted)
+        frame = read_level(self._spark, self._lake, state, "batches", scope)
         _let_go(self._spark, "batches")
-        rows = sum(live.file.rows for live in state.of("batches") if wanted is None or wanted(live))
+        rows = sum(it.file.rows for it in state.of("batches")) if scope is None else scope.rows(state, "batches")
         (frame.coalesce(1) if rows <= FEW_ROWS else frame).createOrReplaceTempView("batches")
         if rows <= KEPT_ROWS:
             self._spark.catalog.cacheTable("batches")
@@ -94,10 +93,13 @@ class Views:
                 (frame.coalesce(1) if is_small(state) else frame).createOrReplaceTempView(table)
 
 
-def _files(
-    state: LakeState, level: str, wanted: Callable[[LiveFile], bool] | None
-) -> Mapping[str, Mapping[CopyKey, int]]:
-    return {live.file.path: dict(live.dead_from) for live in state.of(level) if wanted is None or wanted(live)}
+def _files(state: LakeState, level: Level, scope: Scope | None) -> Mapping[str, tuple[Mapping[CopyKey, int], str]]:
+    """What is read of which file."""
+    return {
+        live.file.path: (dict(live.dead_from), "" if scope is None else scope.condition(live, "offset"))
+        for live in state.of(level)
+        if scope is None or scope.wants(live)
+    }
 
 
 def _let_go(spark: Any, *views: str) -> None:

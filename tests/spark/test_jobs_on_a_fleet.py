@@ -9,7 +9,8 @@ import pytest
 
 from metadata_pipeline.audit.history import RULES
 from metadata_pipeline.jobs.ingest import ingest, lake_key, lake_state
-from metadata_pipeline.lake.reading import quoted, read_level
+from metadata_pipeline.lake.reading import read_level
+from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.redaction import Redactor, load_key
 from metadata_pipeline.tables.as_of import as_of, open_views
 from metadata_pipeline.tables.queries import TABLES

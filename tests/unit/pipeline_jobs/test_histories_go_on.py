@@ -89,6 +89,21 @@ def test_a_history_that_grew_goes_on_where_it_ended(fleet: Fleet) -> None:
     assert fleet.since() == {}
 
 
+def test_of_files_that_reach_below_what_is_new_the_rows_from_there_on_are_read(fleet: Fleet) -> None:
+    end = fleet.log.end
+    fleet.log.append(topic(2))
+    fleet.write()
+    state = fleet.look()
+    scope = look_of(state, clusters(state)).scope
+    for table, column in (("records", "offset"), ("batches", "base_offset")):
+        read = {live.commit: scope.condition(live, column) for live in state.of(table) if scope.wants(live)}
+        old, new = read[min(read)], read[max(read)]
+        assert f"{column} >= {end - 1}" in old and "kind" not in old, "one condition that leaves groups of rows out"
+        assert new == "", "all of it"
+    assert scope.rows(state, "records") == 6, "of each disk the new record and the one before"
+    assert sum(live.file.rows for live in state.of("records")) == 3 * (end + 1)
+
+
 def test_who_provided_offsets_goes_on_doing_so_whoever_catches_up(tmp_path: Path) -> None:
     made = Fleet(tmp_path)
     made.write(n1=made.log.end - 3)
