@@ -5,7 +5,8 @@ of somebody unknown:
     ISSUE    the new one signs, the old one is trusted still, its key is thrown away;
     FORGET   the old one is not trusted any more.
 
-**C1.** ISSUE is safe when every node that runs trusts the new authority: it was seen to accept a certificate of it.
+**C0.** No step is taken while a node runs that is not ours, as when a cluster is taken over: nobody can see whom it
+trusts. **C1.** ISSUE is safe when every node that runs trusts the new authority: it was seen to accept a certificate of it.
 Whoever starts later reads a Secret that says so. **C2.** FORGET is safe when every node that runs shows a certificate
 of the new authority: it was seen to, by somebody who trusts no other one. Clients are nobody's to look at: they are
 given time to read their Secret again (spec.security.tls.rotation.waitForClients). Between the steps every pair of nodes
@@ -20,8 +21,9 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.credentials import Credentials, Turn, TurnAuthority
 from kraft_operator.observed import QuorumState
-from kraft_operator.plan.security import wanted_certificates
+from kraft_operator.plan.security import not_ours, wanted_certificates
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, verb
 from kraft_operator.security.due import due, renewed_from
 from kraft_operator.security.identities import authority_subject, operator_subject
 
@@ -34,6 +36,8 @@ def turn_authority(now: Situation) -> Verdict:
     security = now.cluster.spec.security
     if not security.closed or seen is None or seen.authority is None or seen.fault:
         return NOTHING
+    if not seen.published and not seen.issued:
+        return NOTHING  # nobody trusts it yet
     if any(each.origin for each in seen.issued.values()):
         return NOTHING  # they are somebody else's: `keep_certificates` says so
     turn, why = _next(now, seen)
@@ -68,6 +72,8 @@ def _next(now: Situation, seen: Credentials) -> tuple[Turn | None, str]:
 
 def _held(now: Situation, seen: Credentials) -> str:
     """What keeps the next step; empty when nothing does."""
+    if others := not_ours(now):
+        return f"{called('node', others)} {verb(others, 'has', 'have')} to be taken over first (C0)"
     if now.observed.quorum.state is not QuorumState.AVAILABLE:
         return "the quorum has to be available first"
     if seen.published != seen.trusted or any(due(wanted_certificates(now), seen, None)):

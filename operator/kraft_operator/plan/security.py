@@ -9,18 +9,23 @@ certificate a pass later, and its pod waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from kraft_operator.actions import Action
 from kraft_operator.api import names
 from kraft_operator.api.parse_security import asked_mode
 from kraft_operator.api.reader import Reader
 from kraft_operator.api.security import CertificateSource
+from kraft_operator.api.spec import BootstrapPolicy
 from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.sources import all_copied, keep_copies
+from kraft_operator.plan.wording import called
 from kraft_operator.security.due import due
 from kraft_operator.security.identities import authority_subject, wanted
+
+ADOPT_ONLY: Final = BootstrapPolicy.ADOPT_ONLY
 
 
 def mode_of(now: Situation) -> str:
@@ -102,9 +107,11 @@ def _authority_trouble(now: Situation, seen: Credentials) -> Finding | None:
             "certificates, and running nodes trust no authority of the operator's"
         )
         return Finding(Topic.SECURITY, "IssuerIsKept", told, copied[0], stalled=True)
+    if not seen.published and not seen.issued:
+        return _given_trouble(now, seen, key)
     if seen.fault:
         why, reason = f"what is in it cannot be used: {seen.fault}", "AuthorityUnreadable"
-    elif seen.authority is None and (seen.published or seen.issued):
+    elif seen.authority is None:
         why, reason = "it is gone, and certificates that it issued are in use", "AuthorityLost"
     else:
         return None
@@ -112,6 +119,42 @@ def _authority_trouble(now: Situation, seen: Credentials) -> Finding | None:
         f"restore the Secret {key} from its backup: {why}. The certificates that there are stay in use until they end"
     )
     return Finding(Topic.SECURITY, reason, told, key, stalled=True)
+
+
+def _given_trouble(now: Situation, seen: Credentials, key: str) -> Finding | None:
+    """Before anything is issued: somebody may have put an authority there, which is used or left alone, and where a
+    cluster is taken over nobody else's will do.
+    """
+    authority, fault = seen.authority, seen.fault
+    date = now.date.timestamp() if now.date is not None else None
+    if authority is not None and date is not None and not authority.begins <= date < authority.ends:
+        fault = "its certificate has ended" if date >= authority.ends else "its certificate has not begun yet"
+    if fault:
+        told = (
+            f"put key and certificate of one valid authority into the Secret {key} (tls.key, tls.crt), those of the "
+            f"nodes that run if there are any: what is in it cannot be used: {fault}. Nothing was issued"
+        )
+        return Finding(Topic.SECURITY, "AuthorityRefused", told, key, stalled=True)
+    if authority is None and (others := not_ours(now)) and now.cluster.spec.bootstrap_policy is ADOPT_ONLY:
+        told = (
+            f"put key and certificate of the authority of the nodes that run into the Secret {key} (tls.key, "
+            f"tls.crt); where none runs, set spec.bootstrap.policy to NewOrAdopt to have one made: "
+            f"{called('node', others)} may trust another authority than a new one. Nothing was issued"
+        )
+        return Finding(Topic.SECURITY, "AuthorityAwaited", told, key, stalled=True)
+    return None
+
+
+def not_ours(now: Situation) -> list[int]:
+    """Nodes that are to be taken over, or run without our having their disks in the ledger: nobody can see whether they
+    trust another authority.
+    """
+    if now.ledger is None:
+        return []
+    ours = {each.node_id for each in now.ledger.entries}
+    brokers = (now.observed.brokers.registered or frozenset()) - (now.observed.brokers.fenced or frozenset())
+    voters = {each.node_id for each in now.observed.quorum.voters if each.live}
+    return sorted({*now.ledger.doubted, *((voters | brokers) - ours)})
 
 
 def _nodes(now: Situation) -> Iterable[NodePlan]:

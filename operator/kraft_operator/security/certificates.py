@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kraft_operator.credentials import Subject
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Key = EllipticCurvePrivateKey | RSAPrivateKey
 
+Extension = TypeVar("Extension", bound="x509.ExtensionType")
+
+OTHER_KEY: Final = "the key is of another certificate"
 MIN_RSA_BITS: Final = 2048
 AUTHORITY_SECONDS: Final = 5 * 365 * 86400.0
 SKEW: Final = timedelta(minutes=5)
@@ -91,7 +94,7 @@ class Issuer:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([Usage.SERVER_AUTH, Usage.CLIENT_AUTH]), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+            .add_extension(_identifier_of(issuer), critical=False)
         )
         if names := [_general_name(host) for host in hosts]:
             made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -121,7 +124,7 @@ def read(pair: Pair, trusted: str) -> tuple[Facts, str, tuple[str, ...]]:
     """
     certificate, *chain = _loaded(pair.certificate)
     if _loaded_key(pair).public_key() != certificate.public_key():
-        raise BadCertificate("the key is of another certificate")
+        raise BadCertificate(OTHER_KEY)
     authorities, last = _loaded(trusted), certificate
     for each in chain:
         if not _signed(last, each) or any(_signed(last, one) for one in authorities):
@@ -162,6 +165,24 @@ def check_usable(pair: Pair) -> None:
             raise BadCertificate(f"its extended key usage lacks {name}: nodes accept connections and make them")
 
 
+def check_authority(pair: Pair) -> None:
+    """One certificate that may sign others, and its key. Raises BadCertificate."""
+    from cryptography import x509
+
+    certificate, *others = _loaded(pair.certificate)
+    if others:
+        raise BadCertificate("it holds several certificates: leave the one that belongs to the key")
+    if _loaded_key(pair).public_key() != certificate.public_key():
+        raise BadCertificate(OTHER_KEY)
+    try:
+        basic = _extension(certificate, x509.BasicConstraints)
+        usage = _extension(certificate, x509.KeyUsage)
+    except ValueError as error:
+        raise BadCertificate("its extensions cannot be read") from error
+    if basic is None or not basic.ca or (usage is not None and not usage.key_cert_sign):
+        raise BadCertificate("its certificate is no authority's: it may not sign others (basicConstraints, keyUsage)")
+
+
 def facts(certificate: str) -> Facts:
     """Of the first certificate of a text. Raises BadCertificate."""
     return all_facts(certificate)[0]
@@ -170,6 +191,29 @@ def facts(certificate: str) -> Facts:
 def all_facts(certificates: str) -> tuple[Facts, ...]:
     """Of every certificate of a text, at least one. Raises BadCertificate."""
     return tuple(map(_facts, _loaded(certificates)))
+
+
+def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+    """Raises ValueError."""
+    from cryptography import x509
+
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _identifier_of(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """As the issuer names its key: others than ours may do it in another way. Raises BadCertificate."""
+    from cryptography import x509
+
+    try:
+        own = _extension(issuer, x509.SubjectKeyIdentifier)
+    except ValueError as error:
+        raise BadCertificate("its extensions cannot be read") from error
+    if own is None:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())  # type: ignore[arg-type]
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:

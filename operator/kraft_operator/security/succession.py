@@ -15,7 +15,7 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.credentials import Authority, Succession
-from kraft_operator.security.certificates import BadCertificate, Pair, all_facts, facts, read
+from kraft_operator.security.certificates import BadCertificate, Pair, all_facts, check_authority, facts, read
 from kraft_operator.security.secret_objects import (
     CERTIFICATE,
     KEY,
@@ -73,9 +73,9 @@ def authority_secret(
 
 
 def keys_of(secret: Mapping[str, Any]) -> Keys:
-    """Raises BadCertificate, also for a key that is not its certificate's."""
+    """Raises BadCertificate, also for a key that is not its certificate's, and one that may not sign."""
     signing = pair_of(secret)
-    read(signing, signing.certificate)
+    check_authority(signing)
     data = secret.get("data") or {}
     if NEXT[1] not in data:
         return Keys(signing, previous=text_of(secret, PREVIOUS) if PREVIOUS in data else "")

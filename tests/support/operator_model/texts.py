@@ -18,6 +18,7 @@ from kraft_operator import reconcile
 from kraft_operator.actions import ApplyChild
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.security import Stage
+from kraft_operator.api.spec import BootstrapPolicy
 from kraft_operator.api.stages import Formed
 from kraft_operator.archives import STORE_STANDINGS, ArchiveSeen, StoreSeen
 from kraft_operator.audits import AuditSeen, Summary
@@ -474,7 +475,8 @@ def secure_clusters(said: Said) -> None:
     assert world.ledger is not None
     now, good = world.situation(), Authority("f" * 64)
     secure = replace(now, ledger=replace(world.ledger, security="Required"))
-    published, fault = Credentials(published=(good.fingerprint,)), Credentials(fault="it has no tls.key")
+    published = Credentials(published=(good.fingerprint,))
+    fault = replace(published, fault="it has no tls.key")
     for seen in (Credentials(), Credentials(good), published, fault):
         _decided(said, replace(secure, observed=replace(now.observed, credentials=seen)))
     whole = replace(now.observed, credentials=None)
@@ -485,6 +487,13 @@ def secure_clusters(said: Said) -> None:
         _decided(said, replace(secure, observed=replace(now.observed, credentials=seen)))
     resting = replace(secure, observed=replace(now.observed, credentials=_issued(secure, Credentials(good))))
     _decided(said, replace(resting, cluster=replace(now.cluster, rotate="once")))
+    _decided(said, replace(secure, observed=replace(now.observed, credentials=Credentials(fault="it has no tls.key"))))
+    known = tuple(each for each in world.ledger.entries if each.node_id not in (1, 2))
+    taken = replace(world.ledger, entries=known, doubted=(1, 2), security="Required")
+    adopting = replace(now.cluster.spec, bootstrap_policy=BootstrapPolicy.ADOPT_ONLY)
+    awaited = replace(secure, ledger=taken, cluster=replace(now.cluster, spec=adopting))
+    _decided(said, replace(awaited, observed=replace(now.observed, credentials=Credentials())))
+    _decided(said, replace(resting, ledger=taken, cluster=replace(now.cluster, rotate="once")))
 
 
 def gateways(said: Said) -> None:
