@@ -9,9 +9,9 @@ of somebody unknown:
 trusts. **C1.** ISSUE is safe when every node that runs trusts the new authority: it was seen to accept a certificate of
 it. Whoever starts later reads a Secret that says so. **C2.** FORGET is safe when every node that runs shows a
 certificate of the new authority: it was seen to, by somebody who trusts no other one. Clients are nobody's to look at:
-they are given time to read their Secret again (spec.security.tls.rotation.waitForClients). Between the steps every pair of nodes
-understands each other, whichever of them has read its Secret already, so they may be reached one by one and in any
-order; and as each step is one write of one Secret, an operator may die at any of them.
+they are given time to read their Secret again (spec.security.tls.rotation.waitForClients). Between the steps every pair
+of nodes understands each other, whichever of them has read its Secret already, so they may be reached one by one and in
+any order; and as each step is one write of one Secret, an operator may die at any of them.
 """
 
 from __future__ import annotations
