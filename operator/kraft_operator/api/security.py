@@ -46,7 +46,9 @@ class Encryption(StrEnum):
 
 
 class AuthorizationMode(StrEnum):
-    """Of a cluster that was plaintext once; one that was formed secure is enforced from its beginning."""
+    """Of a cluster that was plaintext once, or is taken over; one that was formed secure is enforced from its
+    beginning.
+    """
 
     TRANSITION = "Transition"
     """What no ACL is about is allowed."""

@@ -15,6 +15,9 @@ brokers' own secure one.
     AUTHORIZED     the same; every node asks the authorizer, which allows what no ACL is about
     ENFORCED       the same; what no ACL allows is denied
 
+A cluster that is taken over from another operator may begin at AUTHORIZED, with the listeners that it had; of those
+that were formed secure it is the only one that is not ENFORCED.
+
 From CLOSED on there is no way back. The order is Apache Kafka's own: a controller whose default listener is not in
 every voter's entry ends (KIP-853), a broker whose controllers do not serve its listener is fenced.
 """
@@ -32,6 +35,7 @@ SECURE_CONTROLLER: Final = ListenerSpec("CONTROLLERTLS", 9095, authentication=Au
 REPLICATION: Final = ListenerSpec("REPLICATION", 9091, authentication=Authentication.TLS, tls=True, own=True)
 _MIGRATED: Final = "Secured"
 _BACK: Final = "back"
+_TAKEN_OVER: Final = f"{TlsMode.REQUIRED.value}/{Stage.AUTHORIZED.name.capitalize()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Formed:
     @property
     def text(self) -> str:
         if not self.migrated:
+            if self.stage is Stage.AUTHORIZED:
+                return _TAKEN_OVER
             return TlsMode.REQUIRED.value if self.stage else ""
         return f"{_MIGRATED}/{self.stage.name.capitalize()}" + (f"/{_BACK}" if self.back else "")
 
@@ -57,6 +63,8 @@ def formed(text: str) -> Formed:
         return Formed()
     if text == TlsMode.REQUIRED.value:
         return Formed(Stage.ENFORCED)
+    if text == _TAKEN_OVER:
+        return Formed(Stage.AUTHORIZED)
     kind, _, rest = text.partition("/")
     name, _, way = rest.partition("/")
     if kind != _MIGRATED or way not in ("", _BACK) or name.upper() not in Stage.__members__:

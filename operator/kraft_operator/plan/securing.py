@@ -48,7 +48,9 @@ QUIET: Final = "nobody uses the controllers' plaintext listener"
 
 def become_secure(now: Situation) -> Verdict:
     ledger, security = now.ledger, now.cluster.spec.security
-    if ledger is None or ledger.formation is not Formation.FORMED or security.required:
+    if ledger is None or ledger.formation is not Formation.FORMED:
+        return NOTHING
+    if security.required and security.enforced:
         return NOTHING
     if now.cluster.spec.lifecycle is not LifecycleState.RUNNING or now.cluster.formed != ledger.security:
         return NOTHING
@@ -67,7 +69,8 @@ def become_secure(now: Situation) -> Verdict:
     if held:
         return Verdict(findings=(_told(here.stage, aim, held),), suspects=suspects)
     there = Stage(here.stage + (-1 if back else 1))
-    found = Formed(there, migrated=there > Stage.PLAIN, back=back and there > Stage.PLAIN)
+    was_plaintext = here.migrated or here.stage is Stage.PLAIN
+    found = Formed(there, migrated=was_plaintext and there > Stage.PLAIN, back=back and there > Stage.PLAIN)
     return replace(_entering(now, ledger, found), suspects=suspects)
 
 

@@ -15,8 +15,9 @@ from kraft_operator.actions import Action
 from kraft_operator.api import names
 from kraft_operator.api.parse_security import asked_mode
 from kraft_operator.api.reader import Reader
-from kraft_operator.api.security import CertificateSource
+from kraft_operator.api.security import AuthorizationMode, CertificateSource, Stage
 from kraft_operator.api.spec import BootstrapPolicy
+from kraft_operator.api.stages import Formed
 from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -26,6 +27,7 @@ from kraft_operator.security.due import due
 from kraft_operator.security.identities import authority_subject, wanted
 
 ADOPT_ONLY: Final = BootstrapPolicy.ADOPT_ONLY
+ENFORCED: Final = Formed(Stage.ENFORCED)
 
 
 def mode_of(now: Situation) -> str:
@@ -33,10 +35,15 @@ def mode_of(now: Situation) -> str:
     return now.cluster.formed
 
 
-def mode_found_again(now: Situation) -> str:
+def mode_found_again(now: Situation, *, doubts: bool) -> str:
     """The same of a cluster whose ledger and memory are lost. Where its resource says nothing, its Secrets do: whoever
-    was formed without an authority has none.
+    was formed without an authority has none. One that is taken over, some nodes of which are doubted, allows what no
+    ACL is about where its resource asks for that by name: its clients may have no ACLs.
     """
+    security = Reader("spec", now.cluster.source).child("security").child("authorization")
+    asks = security.text("mode", "") == AuthorizationMode.TRANSITION.value
+    if doubts and asks and now.cluster.spec.bootstrap_policy is ADOPT_ONLY and mode_of(now) == ENFORCED.text:
+        return Formed(Stage.AUTHORIZED).text
     seen = now.observed.credentials
     certified = seen is not None and bool(seen.authority or seen.published or seen.issued or seen.fault)
     says = asked_mode(Reader("spec", now.cluster.source)) is not None

@@ -7,49 +7,27 @@ from __future__ import annotations
 
 import copy
 import ssl
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from kraft_operator.security.certificates import Pair, all_facts, facts, read
-from support.operator_model.secure_runs import BEGIN, Calendar, SecureRun, data, formed, later, secure
+from support.operator_model.secure_runs import BEGIN, Calendar, SecureRun, data, formed, later, properties, secure
+from support.security import strimzi_certificates
 
 pytestmark = pytest.mark.unit
 
 LEAFS = ("c-0-tls", "c-1-tls", "c-2-tls", "c-100-tls", "c-101-tls", "c-operator-tls")
-RSA = rsa.generate_private_key(65537, 2048)
 EC = ec.generate_private_key(ec.SECP256R1())
 
 
-def authority(
-    *, begins: datetime = BEGIN, days: int = 365, ca: bool = True, signs: bool = True, key: Any = RSA
-) -> Pair:
-    """As Strimzi has openssl make it: `O=io.strimzi, CN=cluster-ca v0`, RSA, a year."""
-    name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "io.strimzi"),
-                      x509.NameAttribute(NameOID.COMMON_NAME, "cluster-ca v0")])  # fmt: skip
-    usage = x509.KeyUsage(
-        digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=False, key_cert_sign=signs, crl_sign=signs, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
-    made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(begins - timedelta(minutes=5))
-        .not_valid_after(begins + timedelta(days=days))
-        .add_extension(x509.SubjectKeyIdentifier(b"named in a way of its own"), critical=False)
-        .add_extension(x509.BasicConstraints(ca=ca, path_length=0 if ca else None), critical=True)
-        .add_extension(usage, critical=True).sign(key, hashes.SHA256())
-    )  # fmt: skip
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return Pair(text, made.public_bytes(Encoding.PEM).decode())
+def authority(*, begins: datetime = BEGIN, **changes: Any) -> Pair:
+    return strimzi_certificates.authority(begins=begins, **changes)
 
 
 def understood(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> bool:
@@ -133,7 +111,7 @@ def test_what_is_no_authority_is_refused_before_anything_is_issued_until_it_is_m
     assert run.condition("Ready")["status"] == "True"
 
 
-def laid_out_by_another() -> tuple[SecureRun, str]:
+def laid_out_by_another(**changes: object) -> tuple[SecureRun, str]:
     """A secure cluster that runs with an authority of its own, whose disks bear nothing of ours."""
     before = formed()
     run = SecureRun(before.api)
@@ -152,7 +130,7 @@ def laid_out_by_another() -> tuple[SecureRun, str]:
     first = {"cluster-id": cluster_id, "node-id": "0", "directory-id": str(directory)}
     world.claims["data-c-controller-0-0"].marks.update(first)
     adopt = {"bootstrap": {"policy": "AdoptOnly"}, "recoveryPolicy": {"lostDisk": "Report"}}
-    run.api.edit(clusterID=cluster_id, **adopt)
+    run.api.edit(clusterID=cluster_id, **adopt, **changes)
     return run, cluster_id
 
 
@@ -208,6 +186,70 @@ def test_no_other_authority_takes_its_place_before_every_node_is_taken_over() ->
 
 
 def data_of(secret: dict[str, Any], key: str) -> str:
-    from base64 import b64decode
-
     return b64decode(secret["data"][key]).decode()
+
+
+OLD = "User:CN=old-kafka,O=io.strimzi"
+"""As whom Strimzi's nodes come."""
+
+
+def authorization(mode: str | None) -> dict[str, object]:
+    asked = {"superUsers": [OLD], **({"mode": mode} if mode else {})}
+    return {"security": {"tls": {"mode": "Required"}, "authorization": asked}}
+
+
+@pytest.mark.parametrize(("mode", "says"), [("Transition", "Required/Authorized"), (None, "Required")])
+def test_a_cluster_that_is_taken_over_denies_what_no_acl_allows_unless_it_asks_for_a_transition(
+    mode: str | None, says: str
+) -> None:
+    """Its clients may have no ACLs, and its old nodes come under the names that they had."""
+    run, _ = laid_out_by_another(**authorization(mode))
+    given(run, authority())
+    for node_id in (0, 1, 100, 101, 2):
+        bind(run, node_id)
+        assert run.world.ledger is not None
+        assert run.world.ledger.security == says
+    for name in ("c-controller-0", "c-b-100"):
+        found = properties(run, name)
+        assert found["super.users"].split(";")[-1] == OLD
+        assert found["authorizer.class.name"].endswith("StandardAuthorizer")
+        assert ("allow.everyone.if.no.acl.found" in found) is (mode == "Transition")
+    assert run.condition("Secure")["status"] == ("False" if mode else "True")
+    assert run.world.formats == []
+
+
+def test_a_transition_ends_when_its_resource_says_so_and_every_node_is_taken_over() -> None:
+    run, _ = laid_out_by_another(**authorization("Transition"))
+    given(run, authority())
+    for node_id in (0, 1, 100):
+        bind(run, node_id)
+    run.api.edit(**authorization("Enforced"))
+    passes(run)
+    assert run.world.ledger is not None
+    assert run.world.ledger.security == "Required/Authorized", "old nodes run still"
+    for node_id in (101, 2):
+        bind(run, node_id)
+    for _ in range(6):
+        passes(run)
+    assert run.world.ledger.security == "Required"
+    assert "allow.everyone.if.no.acl.found" not in properties(run, "c-controller-0")
+    assert run.condition("Secure")["status"] == "True"
+    run.api.edit(**authorization("Transition"))
+    passes(run)
+    assert run.world.ledger.security == "Required", "there is no way back"
+    assert run.world.formats == []
+
+
+@pytest.mark.parametrize("policy", ["NewOrAdopt", "AdoptOnly"])
+def test_what_was_formed_secure_is_enforced_whatever_it_asks_for(policy: str) -> None:
+    """Also when its ledger is lost: there is nobody to be taken over."""
+    run = formed(**authorization("Transition"))
+    assert run.world.ledger is not None
+    cluster_id = run.world.ledger.cluster_id
+    run.api.edit(clusterID=cluster_id, bootstrap={"policy": policy}, **authorization("Transition"))
+    for claim in run.world.claims.values():
+        claim.marks.pop("memory", None)
+    run.world.lose_ledger()
+    passes(run)
+    assert run.world.ledger is not None
+    assert run.world.ledger.security == "Required"

@@ -141,9 +141,10 @@ def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]
     known = {entry.node_id for entry in entries if controls(entry)}
     controllers = tuple(sorted(known | set(now.cluster.spec.controllers.node_ids)))
     gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
+    doubted = unproven_nodes(now, (claim.node_id for claim in bearing))
     return Ledger(
         cluster_id, Origin.REBUILT, Formation.FORMED, generation, controllers, entries=entries, written_off=gone,
-        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)), security=mode_found_again(now),
+        doubted=doubted, security=mode_found_again(now, doubts=bool(doubted)),
         replication_factor=factor_in(_properties(now)),
     )  # fmt: skip
 
