@@ -19,13 +19,15 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kraft_operator.keys import CLUSTER_LABEL, Key
-from kraft_operator.kube import CHILDREN, CLAIM, CLUSTER, OPERATION, POD, USER, Gateway, Kind, NotFound, Object
+from kraft_operator.kube import CHILDREN, CLAIM, CLUSTER, NODE, OPERATION, POD, USER, Gateway, Kind, NotFound, Object
 
 OF_CLUSTERS: Final = (POD, CLAIM, *CHILDREN)
 """Found by the label that names their cluster."""
 WATCHED: Final = (CLUSTER, OPERATION, USER, *OF_CLUSTERS)
 BELIEVED_SECONDS: Final = 600.0
-"""How long is believed what is not watched: the labels of Kubernetes nodes."""
+"""How long is believed what is not watched: the reclaim policies of volumes."""
+LABELS_BELIEVED_SECONDS: Final = 60.0
+"""The same of Kubernetes nodes: who is told to label one looks whether that was right."""
 
 Place = tuple[str, str]
 """Namespace and name."""
@@ -135,7 +137,8 @@ class Index:
     def _fact(self, kind: Kind, name: str) -> Object | None:
         now = self._clock()
         known = self._facts.get((kind, name))
-        if known is None or now - known[0] >= BELIEVED_SECONDS:
+        believed = LABELS_BELIEVED_SECONDS if kind is NODE else BELIEVED_SECONDS
+        if known is None or now - known[0] >= believed:
             known = self._facts[kind, name] = now, self._kube.find(kind, None, name)
         return known[1]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kraft_operator.index import BELIEVED_SECONDS, WATCHED, Index
+from kraft_operator.index import BELIEVED_SECONDS, LABELS_BELIEVED_SECONDS, WATCHED, Index
 from kraft_operator.keys import CLUSTER_LABEL, Key
-from kraft_operator.kube import CLUSTER, NODE, OPERATION, POD, Kind, NotFound, Object, Unreachable
+from kraft_operator.kube import CLUSTER, NODE, OPERATION, POD, VOLUME, Kind, NotFound, Object, Unreachable
 from kraft_operator.memory import LONGEST_PAUSE, Memory
 
 pytestmark = pytest.mark.unit
@@ -153,12 +153,17 @@ def test_a_resync_asks_once_for_each_kind_and_names_the_clusters() -> None:
     assert f"pods {CLUSTER_LABEL}" in server.asked
 
 
-def test_what_is_not_watched_is_believed_for_a_while() -> None:
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [(NODE, LABELS_BELIEVED_SECONDS), (VOLUME, BELIEVED_SECONDS)], ids=["a node", "a volume"]
+)
+def test_what_is_not_watched_is_believed_for_a_while(kind: Kind, seconds: float) -> None:
+    """Of a node for a minute: who was told to label it waits for the condition."""
     server, now = Server(), [0.0]
     found = index(server, lambda: now[0])
-    for now[0] in (0.0, BELIEVED_SECONDS - 1, BELIEVED_SECONDS, BELIEVED_SECONDS + 1):
-        assert found.find(NODE, None, "m") == {"metadata": {"name": "m"}}
-    assert server.asked == ["Node m"] * 2
+    for now[0] in (0.0, seconds - 1, seconds, seconds + 1):
+        assert found.find(kind, None, "m") == {"metadata": {"name": "m"}}
+    assert server.asked == [f"{kind.kind} m"] * 2
+    assert LABELS_BELIEVED_SECONDS <= 60
 
 
 def test_looks_at_a_cluster_that_does_not_change_come_with_growing_pauses() -> None:
