@@ -90,20 +90,20 @@ def _leader(client: KafkaConsumer, topic: str, partition: int) -> int | None:
 def test_without_acknowledgement_records_arrive_too(cluster: Cluster, admin: KafkaAdminClient) -> None:
     admin.create_topics([NewTopic("unacknowledged", 1, 1)])
     eventually("the topic", lambda: "unacknowledged" in consumer_topics(cluster))
+
+    def end() -> list[int]:
+        client = consumer(cluster)
+        ends = client.end_offsets([TopicPartition("unacknowledged", 0)])
+        client.close()
+        return list(ends.values())
+
+    eventually("somebody leads: what is sent before is lost without a word", lambda: end() == [0])
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks=0, enable_idempotence=False)
-    time.sleep(0.5)
     for number in range(100):
         producer.send("unacknowledged", b"%d" % number)
     producer.flush(60)
     producer.close()
-
-    def arrived() -> bool:
-        client = consumer(cluster)
-        ends = client.end_offsets([TopicPartition("unacknowledged", 0)])
-        client.close()
-        return list(ends.values()) == [100]
-
-    eventually("all records", arrived)
+    eventually("all records", lambda: end() == [100])
 
 
 def consumer_topics(cluster: Cluster) -> set[str]:
