@@ -16,9 +16,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -33,6 +33,7 @@ from metadata_pipeline.sources_named import add_sources, quorums_of
 
 if TYPE_CHECKING:
     from metadata_pipeline.audit.job import Audited
+    from metadata_pipeline.diff import Point
     from metadata_pipeline.jobs.ingest import Ingested
     from metadata_pipeline.lake.state import LakeState
     from metadata_pipeline.report.job import Reported
@@ -308,19 +309,30 @@ def _diff(options: argparse.Namespace) -> int:
 
     before, after = (Point(*parse_point(text)) for text in (options.before, options.after))
     with _session(options) as spark:
-        found = diff(options.output, spark, before, after)
+        found = diff(options.output, spark, *(_point_at(spark, options.output, point) for point in (before, after)))
     for it in found:
         print(it)
     print(f"{before} -> {after}: {len(found)} differences", file=sys.stderr)
     return 0
 
 
+def _point_at(spark: Any, lake: str, point: Point) -> Point:
+    from metadata_pipeline.tables.moments import BEFORE_ALL
+
+    if point.time is None:
+        return point
+    at = _placed(spark, lake, [point.time], [point.cluster])[point.time]
+    return replace(point, time=None, offset=at.get(point.cluster, BEFORE_ALL))
+
+
 def _as_of(options: argparse.Namespace) -> int:
+    from metadata_pipeline.diff import Point
     from metadata_pipeline.tables.as_of import as_of
 
-    cluster, offset, at = parse_point(options.point)
+    asked = Point(*parse_point(options.point))
     with _session(options) as spark:
-        for row in as_of(spark, options.output, options.table, cluster=cluster, offset=offset, time=at).collect():
+        point = _point_at(spark, options.output, asked)
+        for row in as_of(spark, options.output, options.table, cluster=point.cluster, offset=point.offset).collect():
             print(json.dumps(row.asDict(), default=str))
     return 0
 
@@ -346,9 +358,13 @@ def _ask(options: argparse.Namespace) -> int:
     if options.question is None:
         print(command.listed())
         return 0
-    query = command.query_of(options, lake_state(options.output))
+    state = lake_state(options.output)
+    asked = command.asked_by(options, state)
+    command.query_of(options, state, asked)
     with _session(options) as spark:
         open_views(spark, options.output)
+        offsets = _placed(spark, options.output, asked.times, asked.clusters)
+        query = command.query_of(options, state, asked.placed(offsets))
         frame = spark.sql(query).limit(options.limit)
         rows = frame.collect()
     match options.format:
@@ -359,6 +375,19 @@ def _ask(options: argparse.Namespace) -> int:
         case _:
             print(render_rows(rows))
     return 0
+
+
+def _placed(
+    spark: Any, lake: str, times: Sequence[datetime], clusters: Iterable[str] | None
+) -> dict[datetime, dict[str, int]]:
+    """Times as offsets of the clusters; says where a leader's clock makes that a choice."""
+    from metadata_pipeline.jobs.ingest import lake_state
+    from metadata_pipeline.tables.moments import moments, twice_told
+
+    found = moments(spark, Path(lake).absolute(), lake_state(lake), times, clusters)
+    for line in twice_told(found):
+        print(line, file=sys.stderr)
+    return {time: {cluster: it.offset for cluster, it in of.items()} for time, of in found.items()}
 
 
 def _publish(options: argparse.Namespace) -> int:

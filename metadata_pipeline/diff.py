@@ -11,10 +11,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
+from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.lake.state import replay
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.tables.as_of import as_of
+from metadata_pipeline.tables.moments import BEFORE_ALL, moments
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "topics": ("name",),
@@ -66,12 +70,23 @@ class Difference:
 def diff(lake: str | os.PathLike[str], spark: Any, before: Point, after: Point) -> list[Difference]:
     """What was added, removed or changed from one point to the other, table by table, in order of keys."""
     found: list[Difference] = []
+    placed = [_placed(spark, lake, point) for point in (before, after)]
     for table, key in KEYS.items():
-        left, right = (_state(spark, lake, table, point, key) for point in (before, after))
+        left, right = (_state(spark, lake, table, point, key) for point in placed)
         if not left and not right:
             continue
         found += compare(table, left, right, across=before.cluster != after.cluster)
     return found
+
+
+def _placed(spark: Any, lake: str | os.PathLike[str], point: Point) -> Point:
+    """A time as one offset, of all tables."""
+    if point.time is None:
+        return point
+    home = Path(lake).absolute()
+    found = moments(spark, home, replay(read_commits(home)), [point.time], [point.cluster])[point.time]
+    at = found.get(point.cluster)
+    return Point(point.cluster, offset=BEFORE_ALL if at is None else at.offset)
 
 
 def _state(

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from metadata_pipeline.ask.questions import QUESTIONS, Asked, Moment, question
@@ -41,17 +41,18 @@ def listed() -> str:
 def asked_by(options: argparse.Namespace, state: LakeState) -> Asked:
     """Raises PipelineError that names the option."""
     return Asked(
-        clusters=_clusters(options, state), since=_time(options.since, "--since"),
+        clusters=_clusters(options, state), since=_since(options.since),
         begin=_moment(options.begin, "--from"), end=_moment(options.end, "--to"), broker=options.fenced,
     )  # fmt: skip
 
 
-def query_of(options: argparse.Namespace, state: LakeState) -> str:
+def query_of(options: argparse.Namespace, state: LakeState, asked: Asked) -> str:
+    """Raises PipelineError where the question has no answer. Times in `asked` need not have been placed for that."""
     if options.question == "findings" and not state.of("findings"):
         raise PipelineError("no audit was made yet", f"kraft-pipeline audit --output {options.output}")
     if not state.of("partitions"):
         raise PipelineError(f"{options.output} has no tables yet", f"kraft-pipeline tables --output {options.output}")
-    return question(options.question).query(asked_by(options, state))
+    return question(options.question).query(asked)
 
 
 def _clusters(options: argparse.Namespace, state: LakeState) -> frozenset[str] | None:
@@ -90,6 +91,12 @@ def _moment(text: str | None, option: str) -> Moment | None:
     if text is None:
         return None
     return Moment(offset=int(text)) if text.isdecimal() else Moment(time=_time(text, option))
+
+
+def _since(text: str | None) -> Moment | None:
+    """Behind what is earlier."""
+    time = _time(text, "--since")
+    return None if time is None else Moment(time=time - timedelta(microseconds=1))
 
 
 def _time(text: str | None, option: str) -> datetime | None:

@@ -1,18 +1,20 @@
 """The questions of docs/pipeline.md and what is asked beside them, as SQL over the views of `tables.as_of.open_views`.
 
-Each query has `{of}` where its rows are chosen by cluster and by time; `since` is the column of times that `--since` is
-compared with. Every answer begins with the cluster. Pure.
+Each query has `{of}` where its rows are chosen by cluster and by time; `since` is the column of offsets that `--since`
+is compared with. A time is asked as one offset of each cluster (`tables.moments`), never compared with the times of
+rows, which go back where a leader's clock did. Every answer begins with the cluster. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.tables.moments import offset_of_each
 
 _FOREVER: Final = "timestamp'9999-12-31 00:00:00'"
 _SECONDS: Final = "round((unix_millis({until}) - unix_millis({since})) / 1000, 1)"
@@ -20,37 +22,56 @@ _SECONDS: Final = "round((unix_millis({until}) - unix_millis({since})) / 1000, 1
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An offset, or a time."""
+    """An offset, or a time, which is asked when `offsets` says which one it is in each cluster."""
 
     offset: int | None = None
     time: datetime | None = None
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, prefix: str = "") -> str:
+        """Its offset, in SQL."""
+        return offset_of_each(self.offsets, prefix) if self.offset is None else str(self.offset)
 
     def valid(self) -> str:
         """What was so then."""
-        if self.offset is not None:
-            return f"valid_from <= {self.offset} AND (valid_to IS NULL OR valid_to > {self.offset})"
-        at = _at(self.time)
-        return f"valid_from_time <= {at} AND (valid_to_time IS NULL OR valid_to_time > {at})"
+        return f"valid_from <= {self.at()} AND (valid_to IS NULL OR valid_to > {self.at()})"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question is asked about. `clusters`: these ids, or all (None)."""
+    """What a question is asked about. `clusters`: these ids, or all (None). `since`: what is over before the first
+    record that is later than it is left out.
+    """
 
     clusters: frozenset[str] | None = None
-    since: datetime | None = None
+    since: Moment | None = None
     begin: Moment | None = None
     end: Moment | None = None
     broker: int | None = None
 
-    def of(self, time: str, prefix: str = "") -> str:
+    def of(self, offset: str, prefix: str = "") -> str:
+        """`offset`: the column that `since` is compared with, "" if it is not."""
         conditions = ["true"]
         if self.clusters is not None:
             ids = ", ".join(quoted(cluster) for cluster in sorted(self.clusters)) or "NULL"
             conditions.append(f"{prefix}cluster_id IN ({ids})")
-        if self.since is not None:
-            conditions.append(f"{time} >= {_at(self.since)}")
+        if self.since is not None and offset:
+            conditions.append(f"{offset} > {self.since.at(prefix)}")
         return " AND ".join(conditions)
+
+    @property
+    def times(self) -> list[datetime]:
+        """Those that have to be placed in each cluster's log before this is asked."""
+        return [it.time for it in (self.since, self.begin, self.end) if it is not None and it.time is not None]
+
+    def placed(self, offsets: Mapping[datetime, Mapping[str, int]]) -> Asked:
+        return replace(
+            self, since=_placed(self.since, offsets), begin=_placed(self.begin, offsets), end=_placed(self.end, offsets)
+        )  # fmt: skip
+
+
+def _placed(moment: Moment | None, offsets: Mapping[datetime, Mapping[str, int]]) -> Moment | None:
+    return moment if moment is None or moment.time is None else replace(moment, offsets=offsets[moment.time])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +81,7 @@ class Question:
     name: str
     title: str
     sql: str | Callable[[Asked], str]
-    since: str = "true"
+    since: str = ""
     needs: tuple[str, ...] = field(default=())
 
     def query(self, asked: Asked) -> str:
@@ -72,7 +93,8 @@ def _at(time: datetime | None) -> str:
     return f"timestamp'{(time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()}'"
 
 
-_TOUCHED: Final = f"coalesce(valid_to_time, {_FOREVER})"
+_NEVER: Final = f"{(1 << 63) - 1}L"
+_TOUCHED: Final = f"coalesce(valid_to, {_NEVER})"
 
 _THINGS: Final[dict[str, tuple[Sequence[str], Sequence[str]]]] = {
     "topics": (("name",), ("topic_id",)),
@@ -97,7 +119,7 @@ def _changed(asked: Asked) -> str:
     begin, end = asked.begin.valid(), asked.end.valid()
     if (asked.begin.offset is not None or asked.end.offset is not None) and len(asked.clusters or ()) != 1:
         raise PipelineError("an offset is one cluster's", "give --cluster, or two times")
-    of = asked.of("true")
+    of = asked.of("")
     return " UNION ALL ".join(_changes_of(table, begin, end, of) for table in _THINGS) + " ORDER BY 1, 2, 3"
 
 
@@ -114,24 +136,28 @@ WHERE a.k IS NULL OR b.k IS NULL OR NOT (a.v <=> b.v)"""
 
 
 def _short_while(asked: Asked) -> str:
-    of = asked.of("true")
+    of = asked.of("")
     if asked.broker is not None:
         periods = (
-            f"SELECT cluster_id, valid_from_time AS begin, coalesce(valid_to_time, {_FOREVER}) AS end FROM brokers"
+            f"SELECT cluster_id, valid_from AS first, coalesce(valid_to, {_NEVER}) AS last, valid_from_time AS begin,"
+            f" coalesce(valid_to_time, {_FOREVER}) AS end FROM brokers"
             f" WHERE broker_id = {asked.broker} AND fenced AND {of}"
         )
     elif asked.begin is not None and asked.end is not None and asked.begin.time and asked.end.time:
         begin, end = _at(asked.begin.time), _at(asked.end.time)
-        periods = f"SELECT DISTINCT cluster_id, {begin} AS begin, {end} AS end FROM partitions WHERE {of}"
+        periods = (
+            f"SELECT DISTINCT cluster_id, {asked.begin.at()} AS first, {asked.end.at()} + 1 AS last, {begin} AS begin,"
+            f" {end} AS end FROM partitions WHERE {of}"
+        )
     else:
         raise PipelineError("no period is named", "give --fenced BROKER, or --from and --to as ISO times")
     return f"""
 SELECT p.cluster_id, p.topic, p.partition_id, array_except(p.replicas, p.isr) AS missing, p.isr,
-       greatest(p.valid_from_time, w.begin) AS since,
-       nullif(least(coalesce(p.valid_to_time, {_FOREVER}), w.end), {_FOREVER}) AS until
+       CASE WHEN p.valid_from > w.first THEN p.valid_from_time ELSE w.begin END AS since,
+       nullif(CASE WHEN p.valid_to < w.last THEN p.valid_to_time ELSE w.end END, {_FOREVER}) AS until
 FROM partitions p JOIN ({periods}) w
-  ON p.cluster_id = w.cluster_id AND p.valid_from_time < w.end AND coalesce(p.valid_to_time, {_FOREVER}) > w.begin
-WHERE size(p.isr) < size(p.replicas) AND {asked.of("coalesce(p.valid_to_time, " + _FOREVER + ")", "p.")}
+  ON p.cluster_id = w.cluster_id AND p.valid_from < w.last AND coalesce(p.valid_to, {_NEVER}) > w.first
+WHERE size(p.isr) < size(p.replicas) AND {asked.of(f"coalesce(p.valid_to, {_NEVER})", "p.")}
 ORDER BY p.cluster_id, since, p.topic, p.partition_id"""
 
 
@@ -140,11 +166,11 @@ def _moment(asked: Asked) -> str:
     return f"""
 SELECT cluster_id, count(DISTINCT topic_id) AS topics, count(*) AS partitions, sum(size(replicas)) AS replicas,
        count_if(leader = -1) AS leaderless
-FROM partitions WHERE {asked.of("true")} AND {then} GROUP BY cluster_id ORDER BY cluster_id"""
+FROM partitions WHERE {asked.of("")} AND {then} GROUP BY cluster_id ORDER BY cluster_id"""
 
 
 def _config_differs(asked: Asked) -> str:
-    of = asked.of("true")
+    of = asked.of("")
     return f"""
 WITH asked AS (SELECT DISTINCT cluster_id FROM partitions WHERE {of} UNION SELECT DISTINCT cluster_id FROM brokers
                WHERE {of}),
@@ -176,7 +202,7 @@ FROM leadership WHERE {{of}} ORDER BY cluster_id, epoch""",
         "Which topics were deleted, and when?",
         """SELECT cluster_id, name, topic_id, valid_to AS offset, valid_to_time AS deleted_at
 FROM topics WHERE {of} AND valid_to IS NOT NULL ORDER BY cluster_id, valid_to""",
-        "valid_to_time",
+        "valid_to",
     ),
     Question(
         "flapping",
@@ -193,7 +219,7 @@ FROM brokers WHERE {of} GROUP BY cluster_id, broker_id ORDER BY times_fenced DES
        round(sum(unix_millis(valid_to_time) - unix_millis(valid_from_time)) / 1000, 1) AS seconds
 FROM partitions WHERE {of} AND size(isr) < size(replicas) AND valid_to IS NOT NULL
 GROUP BY cluster_id, topic ORDER BY seconds DESC, cluster_id, topic""",
-        "valid_to_time",
+        "valid_to",
     ),
     Question(
         "leaderless",
@@ -207,7 +233,7 @@ FROM partitions WHERE {of} AND leader = -1 ORDER BY cluster_id, valid_from, topi
         "Which configuration was changed when, from what to what?",
         """SELECT cluster_id, resource_type, resource_name, name, value, valid_from, valid_to, valid_from_time AS set_at
 FROM configs WHERE {of} ORDER BY cluster_id, resource_type, resource_name, name, valid_from""",
-        "valid_from_time",
+        "valid_from",
     ),
     Question("at", "What did the cluster look like at one moment (--from), or now?", _moment),
     Question(
@@ -217,7 +243,7 @@ FROM configs WHERE {of} ORDER BY cluster_id, resource_type, resource_name, name,
   SELECT cluster_id, offset, epoch, timestamp, round((unix_millis(timestamp) - unix_millis(lag(timestamp) OVER
     (PARTITION BY cluster_id, stretch ORDER BY offset))) / 1000, 1) AS seconds FROM committed)
 WHERE {of} AND seconds > 1 ORDER BY seconds DESC, cluster_id, offset""",
-        "timestamp",
+        "offset",
     ),
     Question(
         "former-acls",
@@ -225,14 +251,13 @@ WHERE {of} AND seconds > 1 ORDER BY seconds DESC, cluster_id, offset""",
         """SELECT cluster_id, principal, resource_name, operation, permission_type, valid_from, valid_to,
        valid_to_time AS removed_at
 FROM acls WHERE {of} AND valid_to IS NOT NULL ORDER BY cluster_id, valid_to, principal""",
-        "valid_to_time",
+        "valid_to",
     ),
     Question(
         "findings",
         "Do the copies agree? (the last audit; --since does not apply)",
         """SELECT cluster_id, severity, kind, node_id, offset, detail
 FROM findings WHERE {of} ORDER BY cluster_id, severity, node_id, offset""",
-        "timestamp'9999-12-31'",
     ),
     Question("changed", "What changed between these two moments?", _changed, needs=("--from", "--to")),
     Question(

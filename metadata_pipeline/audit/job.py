@@ -13,7 +13,7 @@ from typing import Any
 from metadata_pipeline.audit import batches, copies, history, snapshots
 from metadata_pipeline.audit.findings import FINDINGS_DDL, AuditFinding, merged, row_of
 from metadata_pipeline.audit.looking import LOOKED, Look, look_of, to_keep, whole_look
-from metadata_pipeline.lake.commits import CommitConflict, read_commits, write_commit
+from metadata_pipeline.lake.commits import CommitConflict, read_commits, require_files, write_commit
 from metadata_pipeline.lake.entries import Commit
 from metadata_pipeline.lake.rows import arrow_rows, write_rows
 from metadata_pipeline.lake.state import LakeState, replay
@@ -65,6 +65,7 @@ def audit(lake: str | os.PathLike[str], spark: Any, views: Views | None = None, 
     done = Audited(number, findings, time.monotonic() - started)
     summary = {"counts": dict(done.counts), LOOKED: to_keep(number, known, remembered(state), found)}
     commit = Commit(number, "audit", round(time.time() * 1000), tuple(files), replaced, summary=summary)
+    require_files(home, commit)
     try:
         write_commit(home, commit)
     except CommitConflict as conflict:

@@ -23,7 +23,7 @@ from metadata_pipeline.jobs.archived import with_archives
 from metadata_pipeline.jobs.ingest_task import LEVELS, TaskResult, part_to_json, run_task
 from metadata_pipeline.jobs.over_the_wire import WireSources, over_the_wire
 from metadata_pipeline.jobs.plan import PACK_BYTES, Part, Sources, new_parts, packs, sources_of, vanished_tails
-from metadata_pipeline.lake.commits import CommitConflict, read_commits, write_commit
+from metadata_pipeline.lake.commits import CommitConflict, read_commits, require_files, write_commit
 from metadata_pipeline.lake.entries import Commit, CopyFacts, Trouble, Truncation
 from metadata_pipeline.lake.state import LakeState, replay
 from metadata_pipeline.problems import PipelineError, reason
@@ -131,6 +131,7 @@ def _attempt(
         state.version + 1, "ingest", time_ms=round(time.time() * 1000), add=files, remove=(), truncate=tuple(cuts),
         copies=facts, troubles=troubles, summary={**summary, "rows": done.rows, "bytes": done.bytes_read},
     )  # fmt: skip
+    require_files(lake, commit)
     write_commit(lake, commit)
     return Ingested(
         commit.number,

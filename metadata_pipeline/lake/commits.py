@@ -96,6 +96,18 @@ def write_commit(lake: Path, commit: Commit) -> None:
             beside.unlink(missing_ok=True)
 
 
+def require_files(lake: Path, commit: Commit) -> None:
+    """What a job is about to commit must still be there: a `vacuum` whose clock jumped ahead, or that was told to take
+    files of any age, takes what no commit names yet.
+    """
+    for file in commit.add:
+        if not (lake / file.path).is_file():
+            raise PipelineError(
+                f"{file.path} is gone from {lake} before it was committed: another process removed it",
+                "run the same command again, and no vacuum beside it; check the clocks of all machines of the lake",
+            )
+
+
 def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY)
     try:

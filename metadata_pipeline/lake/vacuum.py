@@ -2,7 +2,8 @@
 commit replaced.
 
 Only files older than `older_than_s` go, because a job that runs now writes before it commits. Replaced files are kept
-as long, for readers that hold an older state. Commits are never removed.
+as long, for readers that hold an older state. Commits are never removed. Age is what a clock says: where it jumped
+ahead, files of a job that runs now are taken for old ones, and that job refuses to commit what is gone.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ def vacuum(
 ) -> Vacuumed:
     """Remove old orphans. `now` is the clock's time when not given."""
     now = time.time() if now is None else now
-    live = set(replay(read_commits(lake)).files)
+    candidates = list(_candidates(lake))
+    live = set(replay(read_commits(lake)).files)  # read last: what was committed meanwhile counts
     removed, size, young = [], 0, 0
-    for path in _candidates(lake):
+    for path in candidates:
         name = str(path.relative_to(lake))
         if name in live:
             continue
-        facts = path.stat()
+        try:
+            facts = path.stat()
+        except FileNotFoundError:
+            continue
         if now - facts.st_mtime < older_than_s:
             young += 1
             continue

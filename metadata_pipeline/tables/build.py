@@ -21,7 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metadata_pipeline.canon.provisional import Standing, settle
-from metadata_pipeline.lake.commits import CommitConflict, read_commits, write_commit
+from metadata_pipeline.lake.commits import CommitConflict, read_commits, require_files, write_commit
 from metadata_pipeline.lake.entries import Commit, LakeFile, Rebuilt
 from metadata_pipeline.lake.reading import rows_of_file
 from metadata_pipeline.lake.rows import arrow_rows, write_rows
@@ -98,6 +98,7 @@ def build_tables(
         number, "tables", round(time.time() * 1000), tuple(files), (*gone, *made.merged), summary=summary,
         rebuilt=Rebuilt(chosen, scope.whole, scope.further) if scope.since else None,
     )  # fmt: skip
+    require_files(home, commit)
     try:
         write_commit(home, commit)
     except CommitConflict as conflict:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from metadata_pipeline.copies import Claim, CopyKey, Run
-from metadata_pipeline.lake.commits import CommitConflict, commit_path, read_commits, write_commit
+from metadata_pipeline.jobs.ingest import ingest, lake_state
+from metadata_pipeline.lake.commits import CommitConflict, commit_path, read_commits, require_files, write_commit
 from metadata_pipeline.lake.entries import (
     Commit,
     CopyFacts,
@@ -26,6 +27,7 @@ from metadata_pipeline.lake.files import ParquetFile, file_path, partition_name
 from metadata_pipeline.lake.state import replay
 from metadata_pipeline.lake.vacuum import vacuum
 from metadata_pipeline.problems import PipelineError
+from support.disks.log_fleet import History, disks
 
 COPY = CopyKey("c", 1, "disk")
 OTHER = CopyKey("c", 2, "disk-2")
@@ -155,3 +157,39 @@ def test_vacuum_removes_old_orphans_and_nothing_that_counts(tmp_path: Path) -> N
     assert done == planned
     assert done.kept_young == 1
     assert sorted(path.name for path in tmp_path.rglob("*.parquet")) == ["live.parquet", "young.parquet"]
+
+
+def test_a_vacuum_whose_clock_jumped_ahead_makes_a_job_refuse_and_loses_nothing(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("n", pa.int64())])
+    made = []
+    for name in ("committed", "running"):
+        with ParquetFile(tmp_path, f"data/records/cluster=c/{name}.parquet", schema) as file:
+            file.write(pa.record_batch([pa.array([1])], schema=schema))
+            file.commit()
+        made.append(added(f"data/records/cluster=c/{name}.parquet"))
+    write_commit(tmp_path, Commit(0, "ingest", 1, (made[0],)))
+    running = Commit(1, "ingest", 2, (made[1],))
+    require_files(tmp_path, running)
+    year = 365 * 24 * 3600
+    assert vacuum(tmp_path, now=(tmp_path / made[1].path).stat().st_mtime - year).removed == (), "behind: all is young"
+    done = vacuum(tmp_path, now=(tmp_path / made[1].path).stat().st_mtime + year)
+    assert done.removed == (made[1].path,)
+    with pytest.raises(PipelineError, match=r"gone from .* before it was committed"):
+        require_files(tmp_path, running)
+    assert (tmp_path / made[0].path).exists()
+    assert [commit.number for commit in read_commits(tmp_path)] == [0]
+
+
+def test_an_ingest_does_not_commit_what_a_clock_that_jumped_made_a_vacuum_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, lake = History("c"), tmp_path / "lake"
+    log.lead(1)
+    for disk in disks(tmp_path / "fleet", "c").values():
+        disk.write(log)
+    with monkeypatch.context() as patch:
+        patch.setattr("time.time", lambda: float(len(vacuum(lake, now=4e9).removed)))
+        with pytest.raises(PipelineError, match="before it was committed"):
+            ingest(str(tmp_path / "fleet"), lake)
+    assert lake_state(lake).version == -1
+    assert ingest(str(tmp_path / "fleet"), lake).rows["records"] == 3 * log.end
