@@ -16,10 +16,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -33,7 +32,6 @@ from metadata_pipeline.sources_named import add_sources, quorums_of
 
 if TYPE_CHECKING:
     from metadata_pipeline.audit.job import Audited
-    from metadata_pipeline.diff import Point
     from metadata_pipeline.jobs.ingest import Ingested
     from metadata_pipeline.lake.state import LakeState
     from metadata_pipeline.report.job import Reported
@@ -306,32 +304,25 @@ def _tell_reported(done: Reported) -> int:
 
 def _diff(options: argparse.Namespace) -> int:
     from metadata_pipeline.diff import Point, diff
+    from metadata_pipeline.points import parse_point, point_at
 
     before, after = (Point(*parse_point(text)) for text in (options.before, options.after))
     with _session(options) as spark:
-        found = diff(options.output, spark, *(_point_at(spark, options.output, point) for point in (before, after)))
+        found = diff(options.output, spark, *(point_at(spark, options.output, point) for point in (before, after)))
     for it in found:
         print(it)
     print(f"{before} -> {after}: {len(found)} differences", file=sys.stderr)
     return 0
 
 
-def _point_at(spark: Any, lake: str, point: Point) -> Point:
-    from metadata_pipeline.tables.moments import BEFORE_ALL
-
-    if point.time is None:
-        return point
-    at = _placed(spark, lake, [point.time], [point.cluster])[point.time]
-    return replace(point, time=None, offset=at.get(point.cluster, BEFORE_ALL))
-
-
 def _as_of(options: argparse.Namespace) -> int:
     from metadata_pipeline.diff import Point
+    from metadata_pipeline.points import parse_point, point_at
     from metadata_pipeline.tables.as_of import as_of
 
     asked = Point(*parse_point(options.point))
     with _session(options) as spark:
-        point = _point_at(spark, options.output, asked)
+        point = point_at(spark, options.output, asked)
         for row in as_of(spark, options.output, options.table, cluster=point.cluster, offset=point.offset).collect():
             print(json.dumps(row.asDict(), default=str))
     return 0
@@ -353,6 +344,7 @@ def _sql(options: argparse.Namespace) -> int:
 
 def _ask(options: argparse.Namespace) -> int:
     from metadata_pipeline.jobs.ingest import lake_state
+    from metadata_pipeline.points import placed
     from metadata_pipeline.tables.as_of import open_views
 
     if options.question is None:
@@ -363,7 +355,7 @@ def _ask(options: argparse.Namespace) -> int:
     command.query_of(options, state, asked)
     with _session(options) as spark:
         open_views(spark, options.output)
-        offsets = _placed(spark, options.output, asked.times, asked.clusters)
+        offsets = placed(spark, options.output, asked.times, asked.clusters)
         query = command.query_of(options, state, asked.placed(offsets))
         frame = spark.sql(query).limit(options.limit)
         rows = frame.collect()
@@ -375,19 +367,6 @@ def _ask(options: argparse.Namespace) -> int:
         case _:
             print(render_rows(rows))
     return 0
-
-
-def _placed(
-    spark: Any, lake: str, times: Sequence[datetime], clusters: Iterable[str] | None
-) -> dict[datetime, dict[str, int]]:
-    """Times as offsets of the clusters; says where a leader's clock makes that a choice."""
-    from metadata_pipeline.jobs.ingest import lake_state
-    from metadata_pipeline.tables.moments import moments, twice_told
-
-    found = moments(spark, Path(lake).absolute(), lake_state(lake), times, clusters)
-    for line in twice_told(found):
-        print(line, file=sys.stderr)
-    return {time: {cluster: it.offset for cluster, it in of.items()} for time, of in found.items()}
 
 
 def _publish(options: argparse.Namespace) -> int:
@@ -406,22 +385,6 @@ def _vacuum(options: argparse.Namespace) -> int:
     word = "would remove" if options.dry_run else "removed"
     print(f"{word} {len(done.removed)} files, {done.size / 1e6:.1f} MB; {done.kept_young} younger orphans stay")
     return 0
-
-
-def parse_point(text: str) -> tuple[str, int | None, datetime | None]:
-    """CLUSTER, CLUSTER@OFFSET or CLUSTER@TIME."""
-    cluster, at, point = text.rpartition("@")
-    if not at:
-        return text, None, None
-    if point.isdecimal():
-        return cluster, int(point), None
-    try:
-        time = datetime.fromisoformat(point)
-    except ValueError as error:
-        raise PipelineError(
-            f"{point!r} is neither an offset nor an ISO time", "for example mycluster@2026-11-01T03:00:00"
-        ) from error
-    return cluster, None, time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 if __name__ == "__main__":

@@ -126,6 +126,8 @@ def _changed(asked: Asked) -> str:
 def _changes_of(table: str, begin: str, end: str, of: str) -> str:
     keys, values = _THINGS[table]
     columns = f"cluster_id, concat_ws(' ', {', '.join(keys)}) AS k, to_json(struct({', '.join(values)})) AS v"
+    if table == "acls":  # one rule may be there under two ids
+        columns, of = columns.replace("struct(id)", "struct(max(id) AS id)"), f"{of} GROUP BY ALL"
     return f"""
 SELECT coalesce(a.cluster_id, b.cluster_id) AS cluster_id, '{table}' AS in_table, coalesce(a.k, b.k) AS thing,
        CASE WHEN a.k IS NULL THEN 'added' WHEN b.k IS NULL THEN 'removed' ELSE 'changed' END AS change,

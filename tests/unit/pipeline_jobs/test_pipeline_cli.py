@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metadata_pipeline.cli import main, parse_point
+from metadata_pipeline.cli import main
+from metadata_pipeline.points import parse_point
 from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import bar
 from metadata_pipeline.rendering import render_rows
