@@ -207,7 +207,7 @@ def test_a_domain_that_holds_a_majority_of_the_voters_is_named_and_the_cluster_s
             label("label", "node", host, f"{ROOM}={host}")
         apart = len(set(hosts)) == len(hosts)
         story.await_condition("FailureDomainsSatisfied", "True" if apart else "False")
-        eventually("every domain is seen", lambda: domains(story) == set(hosts), 60)
+        eventually("every domain is seen", lambda: domains(story) == set(hosts))
         for host in set(hosts[:2]):
             label("label", "--overwrite", "node", host, f"{ROOM}=cellar")
         found = story.await_condition("FailureDomainsSatisfied", "False", "CommitMajorityInOneDomain")
