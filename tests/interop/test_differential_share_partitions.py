@@ -295,7 +295,7 @@ FETCH = Table(
         Case("in the session", _fetch_body(share_session_epoch=1, topics=()), (1,)),
         Case("in a session of another epoch", _fetch_body(share_session_epoch=9)),
         Case("in nobody's session", _fetch_body(share_session_epoch=1, member_id="nobody")),
-        Case("a group without a state", _fetch_body(group_id="stateless", max_wait_ms=1_000, min_bytes=1)),
+        Case("a group without a state", _fetch_body(group_id="stateless", max_wait_ms=20_000, min_bytes=1)),
         Case("at the end of nobody's session", _fetch_body(share_session_epoch=-1, member_id="nobody")),
     ),
 )

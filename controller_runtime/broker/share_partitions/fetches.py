@@ -73,6 +73,8 @@ class ShareFetches:
         self._long, self._led, self._now = long, led, now
         self._parked: Purgatory[_Awaited, ShareFetch] = Purgatory()
         self._reading: dict[WorkId, ShareFetch] = {}
+        self._taking: set[ShareFetch] = set()
+        """What was read for them is being acquired, in pieces."""
         self._woken: list[ShareFetch] = []
 
     def begin(self, fetch: ShareFetch) -> Effects:
@@ -127,6 +129,8 @@ class ShareFetches:
                 fetch.is_gone = True
                 self._let_go(fetch)
                 out.append(CancelRead(work_id))
+        for fetch in self._taking:
+            fetch.is_gone |= fetch.event.connection.connection_id == connection_id
         return out
 
     def _park(self, fetch: ShareFetch) -> None:
@@ -202,7 +206,14 @@ class ShareFetches:
 
     def on_read(self, event: RecordsRead) -> Effects:
         fetch = self._reading.pop(event.work_id)
-        return self._long.begin(fetch.event, self._take(fetch, event.data), outlives=True)
+        return self._long.begin(fetch.event, self._taken(fetch, event.data), outlives=True)
+
+    def _taken(self, fetch: ShareFetch, data: tuple[Data, ...]) -> Answering:
+        self._taking.add(fetch)
+        try:
+            return (yield from self._take(fetch, data))
+        finally:
+            self._taking.discard(fetch)
 
     def _take(self, fetch: ShareFetch, data: tuple[Data, ...]) -> Answering:
         total = sum(len(each) for each in data if not isinstance(each, ErrorCode))
@@ -219,13 +230,13 @@ class ShareFetches:
         for place, found in read.items():
             if not isinstance(found, ErrorCode):
                 batches[place] = yield from _batches(plain(found))
-        if fetch.is_gone:
-            self._let_go(fetch)
-            return []
         left = fetch.wish.most
         for place, offset in fetch.reading:
-            found_ = read.get(place, b"")
-            left -= self._acquire(fetch, (place, offset), found_, batches.get(place, []), left)
+            if fetch.is_gone:  # its session is over, and let go what it had: nothing more is acquired for it
+                self._let_go(fetch)
+                return []
+            left -= self._acquire(fetch, (place, offset), read.get(place, b""), batches.get(place, []), left)
+            yield None
         return self._end(fetch)
 
     def _bound(self, fetch: ShareFetch, led: Led) -> int:

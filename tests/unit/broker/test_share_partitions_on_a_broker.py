@@ -8,6 +8,7 @@ import pytest
 
 from controller_runtime.broker.share_facts import ShareFacts
 from controller_runtime.identifiers import Uuid
+from controller_runtime.parts import pieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import initialize_share_group_state_request as initializes
 from controller_runtime.protocol.messages import share_acknowledge_request as acknowledges
@@ -216,3 +217,25 @@ def test_who_acknowledges_while_fetching_is_counted_as_if_it_had_only_acknowledg
     facts = world.service.share_facts
     assert (facts.acknowledgements, facts.failed_acknowledgements, facts.records[2]) == (1, 0, 4)
     assert facts.fetches == 3
+
+
+def test_nothing_is_acquired_for_whose_connection_ends_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every number of pieces of its answer: what it had, and what it was about to get, goes to others at once."""
+    moments = set()
+    for steps in range(12):
+        world = serving(0, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(pieces, "PIECE_UNITS", 1)
+            first = world.send(fetch(world, "first", 0, 0, 1), connection=2)
+            while not world.data:
+                world.see_metadata()
+            world.perform_data()
+            for _ in range(steps):
+                world.see_metadata()
+            world.hang_up(2)
+            world.settle()
+            second = world.send(fetch(world, "second", 0, 0, 1), connection=3)
+            world.settle()
+        counts = [count for _, _, acquired in told(world, second) for *_, count in acquired]
+        moments.add((first in world.answers, *counts))
+    assert moments == {(False, 2, 1), (True, 2, 2)}, "between the partitions, and after them"
