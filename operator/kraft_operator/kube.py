@@ -185,6 +185,10 @@ class Gateway:
     def create(self, kind: Kind, namespace: str | None, body: Object, timeout: float | None = None) -> Object:
         return self._call("POST", kind.path(namespace), {"fieldManager": FIELD_MANAGER}, body, timeout=timeout)
 
+    def rehearse(self, kind: Kind, namespace: str, body: Object) -> None:
+        """Whether it could be created: judged like the real one, never stored."""
+        self._call("POST", kind.path(namespace), {"fieldManager": FIELD_MANAGER, "dryRun": "All"}, body)
+
     def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
         """Write what was read and changed; the resourceVersion in `body` is the precondition."""
         meta = body["metadata"]

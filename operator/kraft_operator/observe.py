@@ -13,7 +13,7 @@ from typing import Any
 
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT
-from kraft_operator import audit_pods, pod_facts, volume_facts, without_namespace
+from kraft_operator import audit_pods, pod_facts, pod_trials, volume_facts, without_namespace
 from kraft_operator.api import names
 from kraft_operator.api.combined import broker_ids
 from kraft_operator.api.formed import formed_with
@@ -126,6 +126,7 @@ def observe(
         **(looked | archive_seen(cluster, kube, ledger, operations) | _classes(cluster, all_claims, kube)),
         audit=audit_pods.audit_seen(all_pods),
         routes=served,
+        refused=pod_trials.refused(kube, sets, pods, live[STATEFUL_SET]),
         further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),

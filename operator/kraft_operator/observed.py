@@ -357,6 +357,8 @@ class Observed:
     """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""
     missing_classes: frozenset[str] = frozenset()
     """Of the storage classes that claims without a volume name: those that there are not."""
+    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Of sets that have to make a pod: group and revision to what the API server said against it."""
     zones: Mapping[int, str] = field(default_factory=dict)
     """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a
     label for them: empty if that node does not bear it, absent without a pod that is somewhere."""

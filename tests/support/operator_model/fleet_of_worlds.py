@@ -109,6 +109,9 @@ class Fleet:
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
         return (self.home if kind is LEASE else self.apis[self.current]).get(kind, namespace, name)
 
+    def rehearse(self, kind: Kind, namespace: str, body: Object) -> None:
+        self.apis[self.current].rehearse(kind, namespace, body)
+
     def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
         return (self.home if kind is LEASE else self.apis[self.current]).replace(kind, body, timeout)
 

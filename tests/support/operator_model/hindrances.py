@@ -7,7 +7,7 @@ Whatever is called `nowhere`, `absent` or `huge` is not there, does not exist, o
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from kraft_operator.api.reader import quantity
@@ -19,9 +19,29 @@ MACHINE = {"cpu": 64.0, "memory": 2.0**38}
 NEEDED_MEMORY = 2.0**27
 
 
-def refused_by_kubernetes(template: Mapping[str, Any]) -> bool:
-    """The StatefulSet controller cannot even make the pod."""
-    return bool(template["spec"].get("priorityClassName") == "absent")
+def refused_by_kubernetes(template: Mapping[str, Any], there: Collection[str] = ()) -> str:
+    """What the API server says to whoever would make the pod, in its words (1.36); empty: nothing. `there`: what is
+    called `absent` and exists all the same."""
+    spec = template["spec"]
+    if spec.get("priorityClassName") == "absent" and "PriorityClass" not in there:
+        return 'pods "x" is forbidden: no PriorityClass with name absent was found'
+    if spec.get("runtimeClassName") == "absent" and "RuntimeClass" not in there:
+        return 'pods "x" is forbidden: pod rejected: RuntimeClass "absent" not found'
+    if spec.get("serviceAccountName") == "absent" and "ServiceAccount" not in there:
+        return 'pods "x" is forbidden: error looking up service account m/absent: serviceaccount "absent" not found'
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    added = [each["name"] for each in containers if "add" in (each["securityContext"].get("capabilities") or {})]
+    if added:
+        return (
+            'pods "x" is forbidden: violates PodSecurity "restricted:latest": unrestricted capabilities (container '
+            f'"{added[0]}" must set securityContext.capabilities.drop=["ALL"])'
+        )
+    if (template["metadata"].get("labels") or {}).get("team") == "nobody":
+        return (
+            "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: every pod "
+            "names a team"
+        )
+    return ""
 
 
 UNBOUND: Final = Trouble("Unschedulable", "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims")

@@ -103,6 +103,7 @@ AFFINITY: Final = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecut
 ONE_EACH: Final = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "one-each"}]}}
 SPREAD: Final = [{"maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule"}]
 OUTSIDE: Final = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer"}
+TUNER: Final = {"name": "tuner", "image": "busybox", "securityContext": {"capabilities": {"add": ["SYS_NICE"]}}}
 PLAIN: Final = {"name": "PLAINTEXT", "port": 9092}
 
 MISTAKES: Final = (
@@ -136,7 +137,11 @@ MISTAKES: Final = (
     Mistake("pod.nodeSelector that no node has", pods(nodeSelector={"nowhere": "yes"}), "Unschedulable"),
     Mistake("pod.affinity that no node satisfies", pods(affinity=AFFINITY), "Unschedulable"),
     Mistake("pod.topologySpreadConstraints that cannot hold", pods(topologySpreadConstraints=SPREAD), "Unschedulable"),
-    Mistake("pod.priorityClassName that does not exist", pods(priorityClassName="absent"), "BadRevision|Forming"),
+    Mistake("pod.priorityClassName that does not exist", pods(priorityClassName="absent"), "PriorityClassMissing"),
+    Mistake("pod.runtimeClassName that does not exist", pods(runtimeClassName="absent"), "RuntimeClassMissing"),
+    Mistake("pod.serviceAccountName that does not exist", pods(serviceAccountName="absent"), "ServiceAccountMissing"),
+    Mistake("pod.sidecars that Pod Security refuses", pods(sidecars=[TUNER]), "PodSecurityViolated"),
+    Mistake("pod.labels that an admission policy refuses", pods(labels={"team": "nobody"}), "PodRefused"),
     Mistake("pod.labels of the operator", pods(labels={"app.kubernetes.io/name": "x"}),
         "spec.controllers.pod.labels[app.kubernetes.io/name]"),
     Mistake("pod.annotations of the operator", pods(annotations={"kraft.quorate.dev/grant": "{}"}),

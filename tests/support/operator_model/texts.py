@@ -423,6 +423,21 @@ def waits_of_pods(said: Said) -> None:
         said.status(written(world, world.observed(), world.plan(), {}))
 
 
+def pods_that_are_refused(said: Said) -> None:
+    """For each reason; the API server's words are those of the model."""
+    tuner = {"name": "tuner", "image": "busybox", "securityContext": {"capabilities": {"add": ["SYS_NICE"]}}}
+    for wrong in (
+        {"priorityClassName": "absent"},
+        {"runtimeClassName": "absent"},
+        {"serviceAccountName": "absent"},
+        {"sidecars": [tuner]},
+        {"labels": {"team": "nobody"}},
+    ):
+        world = formed()
+        world.edit(brokerPools=[{**pool("b", 2, 100), "pod": wrong}])
+        told(said, world, 6)
+
+
 def quorums(said: Said) -> None:
     """Looks that no fault of the world leads to."""
     world = formed()
@@ -591,7 +606,8 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, archives, archive_copies, audits, from_archives, a_refusal, waits_of_pods, quorums,
+        blocked_versions, archives, archive_copies, audits, from_archives, a_refusal, waits_of_pods,
+        pods_that_are_refused, quorums,
         outside_the_plan,
         secure_clusters, gateways, becoming_secure, certificates_of_others,
     )

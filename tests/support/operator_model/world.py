@@ -296,8 +296,10 @@ class World:
         self.bad_images: set[str] = set()
         """Images that no kubelet can start."""
         self.private: set[str] = set()
-        self.missing_classes: set[str] = set()
         """Images that come only with the pull secret `registry`."""
+        self.missing_classes: set[str] = set()
+        self.made: set[str] = set()
+        """Kinds of which somebody has made the one that is called `absent`."""
         self.sick_images: set[str] = set()
         """Images whose processes end again and again."""
         self.broken: list[str] = []
@@ -733,7 +735,7 @@ class World:
             return False  # orphaned pods have nobody who makes them anew
         if pod is None:
             template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
-            if refused_by_kubernetes(template) or self._lacks_a_secret(template):
+            if refused_by_kubernetes(template, self.made) or self._lacks_a_secret(template):
                 return False
             if any(each not in self.claims for each in node_set.volumes.values()):
                 return False
@@ -1242,9 +1244,22 @@ class World:
             helpers=tuple(self.helpers.values()),
             witnesses=self._witnesses(),
             zones=self._zones(),
+            refused=self._refused(),
             retained=frozenset(self.retained),
             missing_classes=frozenset(self.missing_classes & {each.storage_class for each in self.claims.values()}),
         )
+
+    def _refused(self) -> dict[tuple[str, str], str]:
+        """As `pod_trials` finds it."""
+        found = {}
+        for each in self.sets.values():
+            child, pod = self.children.get(("StatefulSet", each.name)), self.pods.get(each.node_id)
+            outdated = pod is not None and pod.template != each.revision
+            if child is None or not each.replicas or (pod is not None and not outdated):
+                continue
+            if said := refused_by_kubernetes(child.live["spec"]["template"], self.made):
+                found[each.pool, each.target] = said
+        return found
 
     def _zones(self) -> dict[int, str]:
         if self.cluster.spec.controllers.failure_domains is None:

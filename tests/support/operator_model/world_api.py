@@ -37,6 +37,7 @@ from kraft_operator.kube import (
     USER,
     VOLUME,
     Conflict,
+    Forbidden,
     Kind,
     NotFound,
     Object,
@@ -51,6 +52,7 @@ from kraft_operator.security.secret_objects import text_of
 from kraft_operator.user_queries import UserChange
 from kraft_operator.users import Found
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION, Grant
+from support.operator_model.hindrances import refused_by_kubernetes
 from support.operator_model.world import LiveClaim, LivePod, World, resource
 
 T = TypeVar("T")
@@ -212,6 +214,14 @@ class WorldApi:
             return self._store_ledger(body)
 
         return self._write(f"create {kind.kind}/{name}", act)
+
+    def rehearse(self, kind: Kind, namespace: str, body: Object) -> None:
+        def look() -> None:
+            if said := refused_by_kubernetes(body, self.world.made):
+                raise Forbidden(403, said)
+
+        self.reads += 1
+        self.faults.read(f"rehearse {kind.kind}", look)
 
     def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
         def act() -> Object:

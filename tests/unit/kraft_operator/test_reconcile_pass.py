@@ -64,6 +64,9 @@ class Store:
             self.objects[kind.kind, name] = copy.deepcopy({**body, "metadata": meta})
         return copy.deepcopy(self.objects[kind.kind, name])
 
+    def rehearse(self, kind: Kind, namespace: str, body: Object) -> None:
+        """Every pod is welcome."""
+
     def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, timeout: float | None = None, orphan: bool = False
     ) -> None:

@@ -122,6 +122,7 @@ NOT_REASONS = {each.value for each in Topic} | {
     "Secure", "QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling",
     "Suspended", "Hibernated"} | {
     "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap",
+    "PriorityClass", "RuntimeClass", "ServiceAccount",
     "PersistentVolumeClaim", "Pod", "Force", "Delete", "ReplaceBroker",
 }  # fmt: skip
 

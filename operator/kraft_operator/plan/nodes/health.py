@@ -8,6 +8,7 @@ from typing import Final
 from kraft_operator.api.spec import Group
 from kraft_operator.manifests.context import labels, node_selector
 from kraft_operator.observed import Pod
+from kraft_operator.plan.rollout.refused import report_refused
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called, verb
 
@@ -29,7 +30,7 @@ REMEDIES: Final = {
 def report_pods(now: Situation) -> Verdict:
     troubled = [_troubled(now, pod) for pod in now.observed.pods if pod.trouble and not pod.ready]
     unlabelled = (_unlabelled(now, pod) for pod in now.observed.pods if _is_unlabelled(now, pod))
-    return Verdict(findings=(*troubled, *unlabelled, *_classless(now)))
+    return Verdict(findings=(*troubled, *unlabelled, *_classless(now), *report_refused(now)))
 
 
 def _classless(now: Situation) -> Iterator[Finding]:

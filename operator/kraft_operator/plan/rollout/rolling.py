@@ -24,6 +24,7 @@ from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.disks.ephemeral import disk_may_go
 from kraft_operator.plan.disks.removal import may_hold
+from kraft_operator.plan.rollout.refused import refused
 from kraft_operator.plan.rollout.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called, verb
@@ -81,6 +82,7 @@ def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
         pod.name: "only it keeps its claim, which is being deleted" for pod in outdated if pod.node_id in now.guarded
     }
     waiting |= {pod.name: why for pod in outdated if (why := may_hold(now, pod))}
+    waiting |= {pod.name: why for pod in outdated if (why := refused(now, pod))}
     controllers = [pod.name for pod in outdated if controls(pod) and pod.name in waiting]
     if controllers and not now.bad:
         later = [pod.name for pod in outdated if not controls(pod) and pod.ready]
