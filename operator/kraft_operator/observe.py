@@ -355,9 +355,7 @@ def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, 
 
 
 def _ours(item: Mapping[str, Any], cluster: KRaftCluster) -> bool:
-    """A child of this very resource, or of none: one with an owner of the same name and an older UID is being
-    collected.
-    """
+    """A child of this very resource, or of none: one whose owner has its name and an older UID is being collected."""
     owners = item["metadata"].get("ownerReferences") or ()
     return all(owner.get("kind") != names.KIND or owner.get("uid") == cluster.uid for owner in owners)
 

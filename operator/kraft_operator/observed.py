@@ -300,9 +300,7 @@ class Registry:
     supported: Mapping[int, Levels] = field(default_factory=dict)
     """Of the nodes that were asked and answered."""
     granted: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """(Feature, level) to what the active controller says to a trial that changes nothing: empty when it would raise
-    it.
-    """
+    """(Feature, level) to what the active controller says to a trial that changes nothing: empty if it would do it."""
 
 
 @dataclass(frozen=True, slots=True)
