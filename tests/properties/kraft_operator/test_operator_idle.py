@@ -95,3 +95,27 @@ def test_a_cluster_that_is_touched_is_written_to_and_the_others_are_not() -> Non
     wrote = {key: len(api.writes) - before[key] for key, api in fleet.apis.items()}
     assert wrote[fleet.keys[1]] > 0
     assert [wrote[fleet.keys[each]] for each in (0, 2)] == [0, 0]
+
+
+def test_a_cluster_whose_pods_would_be_refused_is_looked_at_until_they_would_be_taken() -> None:
+    """No watch tells of what the pods name: it must not rest over it."""
+    fleet = watched(1)
+    key = fleet.keys[0]
+    api = fleet.apis[key]
+    pools = [{**each, "pod": {"priorityClassName": "absent"}} for each in api.resource["spec"]["brokerPools"]]
+    api.edit(brokerPools=pools)
+
+    def told(seconds: float) -> dict[str, str]:
+        until = fleet.now + seconds
+        while fleet.now < until:
+            fleet.reconcile(key)
+            fleet.pass_time()
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in api.resource["status"]["conditions"]}
+
+    found = told(2 * REST_SECONDS + PASS_SECONDS)
+    assert found["Stalled"] == "True PriorityClassMissing"
+    assert found["RolloutComplete"] == "False RestartDeferred"
+    before = list(api.restarted)
+    api.world.made.add("PriorityClass")
+    told(4 * PASS_SECONDS)
+    assert len(api.restarted) > len(before)

@@ -4,6 +4,7 @@ soon as it would be taken.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from kraft_operator import pod_trials
 from kraft_operator.kube import Forbidden, Kind, KubeError, Object, Unreachable
 from kraft_operator.observed import NodeSet, Pod
-from kraft_operator.plan.rollout.refused import reason_of
+from kraft_operator.plan.rollout.refused import reason_of, refused
 from kraft_operator.plan.situation import Decision
 from support.operator_model.mistakes import BASE, pods
 from support.operator_model.world import World
@@ -91,6 +92,20 @@ def test_a_new_pool_is_told_why_it_gets_no_pods() -> None:
     assert len(world.restarts) == 0
 
 
+def test_what_was_said_of_another_revision_holds_nobody_back() -> None:
+    """As the way ahead sees it, behind an edit that corrects the resource."""
+    world = World(**BASE)
+    world.settle(80)
+    world.edit(**{**BASE, **pods(labels={"team": "a"})})
+    world.reconcile()
+    said = {("controller", "before"): OF_POD + "no PriorityClass with name high was found"}
+    now = replace(world.situation(), observed=replace(world.observed(), refused=said))
+    assert refused(now, world.observed().pods[0]) is None
+    here = {(each.pool, each.target): next(iter(said.values())) for each in world.observed().sets}
+    held = replace(now, observed=replace(now.observed, refused=here))
+    assert refused(held, world.observed().pods[0]) == "Kubernetes would refuse the new pod (PriorityClassMissing)"
+
+
 def test_another_edit_is_tried_without_waiting_for_the_refused_one() -> None:
     """What is refused is one revision: the next one is judged by its own answer."""
     world = World(**BASE)
@@ -139,9 +154,10 @@ def asked(kube: Any, sets: list[NodeSet], pods: list[Pod]) -> dict[tuple[str, st
 
 def test_one_pod_of_each_revision_that_is_to_come_is_asked_for_and_none_that_is_there() -> None:
     kube = Api(Forbidden(403, "no"))
-    sets = [node_set(100), node_set(101), node_set(102, target="t3"), node_set(103, target="t4", replicas=0)]
+    sets = [node_set(100), node_set(101), node_set(102), node_set(103, target="t3")]
+    sets.append(node_set(104, target="t4", replicas=0))
     assert asked(kube, sets, [pod(100, "r2"), pod(101, "r1")]) == {("b", "t2"): "no", ("b", "t3"): "no"}
-    assert [each["metadata"]["generateName"] for each in kube.asked] == ["c-b-101-", "c-b-102-"]
+    assert [each["metadata"]["generateName"] for each in kube.asked] == ["c-b-101-", "c-b-103-"]
     quiet = Api()
     assert asked(quiet, [node_set(100)], [pod(100, "r2")]) == {}
     assert quiet.asked == []
