@@ -19,13 +19,19 @@ PAGES: Final = REPOSITORY / "docs" / "operations"
 
 def commands(page: str, heading: str) -> list[str]:
     """Every line of the blocks below this heading that calls one of Kafka's tools."""
-    sections = re.split(r"^## ", (PAGES / page).read_text(), flags=re.MULTILINE)
-    found = [section for section in sections if section.partition("\n")[0] == heading]
-    assert len(found) == 1, f"{page} has {len(found)} sections {heading!r}"
-    blocks = re.findall(r"^```\n(.*?)^```$", found[0], re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("kafka-")]
+    lines = [line for block in blocks(page, heading) for line in block.splitlines() if line.startswith("kafka-")]
     assert lines, f"{page} has no command below {heading!r}"
     return lines
+
+
+def blocks(page: str, heading: str, language: str = "") -> list[str]:
+    """What stands between fences of this language below this heading."""
+    sections = re.split(r"^##+ ", (PAGES / page).read_text(), flags=re.MULTILINE)
+    found = [section for section in sections if section.partition("\n")[0] == heading]
+    assert len(found) == 1, f"{page} has {len(found)} sections {heading!r}"
+    shown = re.findall(rf"^```{language}\n(.*?)^```$", found[0], re.MULTILINE | re.DOTALL)
+    assert shown, f"{page} shows nothing in {language or 'no language'} below {heading!r}"
+    return shown
 
 
 def words_of(command: str, variables: Mapping[str, str]) -> list[str]:

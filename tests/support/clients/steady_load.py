@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,9 @@ class SteadyLoad:
     process: subprocess.Popen[bytes]
     file: Path
     nodes: Sequence[str]
+    bootstrap: str = ""
+    """Where the reader asks; the nodes' pods when it is empty."""
+    environment: Mapping[str, str] | None = None
 
     def acknowledged(self) -> set[str]:
         """Numbers of which the producer was told that they are safe."""
@@ -56,8 +59,12 @@ class SteadyLoad:
         self.process.wait(300)
 
     def read_back(self) -> set[str]:
-        command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "read", _bootstrap(self.story, self.nodes), TOPIC]
-        return set(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.split())
+        bootstrap = self.bootstrap or _bootstrap(self.story, self.nodes)
+        command = [*DEVCLUSTER, "in", sys.executable, str(WRITER), "read", bootstrap, TOPIC]
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=300, env=self.environment
+        )  # fmt: skip
+        return set(done.stdout.split())
 
 
 @contextmanager

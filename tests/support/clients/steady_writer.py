@@ -2,10 +2,13 @@
 
 `write BOOTSTRAP TOPIC FILE` sends numbers in order with acks=all until its standard input ends, and writes every number
 that was acknowledged to FILE, one a line. `read BOOTSTRAP TOPIC` prints every number that the topic holds.
+STEADY_CLIENT may name a file of JSON with further settings of the client, as for TLS.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -14,6 +17,11 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 PAUSE_S = 0.01
+
+
+def further() -> dict[str, str]:
+    path = os.environ.get("STEADY_CLIENT")
+    return dict(json.loads(Path(path).read_text())) if path else {}
 
 
 def write(bootstrap: str, topic: str, file: Path) -> int:
@@ -25,7 +33,7 @@ def write(bootstrap: str, topic: str, file: Path) -> int:
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     producer = Producer({
-        "bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5,
+        **further(), "bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5,
         "delivery.timeout.ms": 240_000, "message.timeout.ms": 240_000, "socket.timeout.ms": 10_000,
     })  # fmt: skip
     number, failed = 0, 0
@@ -48,7 +56,7 @@ def write(bootstrap: str, topic: str, file: Path) -> int:
 
 
 def read(bootstrap: str, topic: str) -> int:
-    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "all", "enable.auto.commit": False})
+    reader = Consumer({**further(), "bootstrap.servers": bootstrap, "group.id": "all", "enable.auto.commit": False})
     partitions = [TopicPartition(topic, each) for each in reader.list_topics(topic, 30).topics[topic].partitions]
     ends = {each.partition: reader.get_watermark_offsets(each, 30)[1] for each in partitions}
     reader.assign([TopicPartition(topic, each.partition, 0) for each in partitions])

@@ -136,7 +136,7 @@ STORIES: Final = (
     Story("test_operator_combined.py", 140, "one_secure_node", "[apache-kafka]", soak=True),
     Story("test_operator_ephemeral.py", 170, variant="[runtime]", soak=True),
     Story("test_operator_ephemeral.py", 260, variant="[apache-kafka]", soak=True),
-    Story("test_operator_adopts.py", 300, soak=True),
+    *(Story("test_operator_adopts.py", 200, "", f"[{each}]", soak=True) for each in ("plaintext", "tls", "authorized")),
     Story("test_operator_upgrade.py", 110, soak=True),
     Story("test_operator_migrates.py", 130),
     Story("test_operator_migrates.py", 90, "taken_back", soak=True),
