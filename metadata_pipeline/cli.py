@@ -291,9 +291,9 @@ def _tell_audited(done: Audited, *, as_json: bool) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from metadata_pipeline.report.job import report
+    from metadata_pipeline.report.job import is_little_work, report
 
-    with _session(options) as spark:
+    with _session(options, is_little_work) as spark:
         return _tell_reported(report(options.output, spark, options.page, options.title))
 
 

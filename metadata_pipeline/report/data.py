@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import Any, Final
 
+from metadata_pipeline.lake.rows import frame_of
 from metadata_pipeline.together import together
 
 BUCKETS: Final = 96
@@ -23,14 +24,13 @@ SILENCE_MS: Final = 2000
 
 _MS: Final = "CAST(unix_millis({}) AS bigint)"
 
-_SPANS: Final = f"""
-SELECT cluster_id, min(offset) AS first, max(offset) AS last, count(*) AS records,
+_TYPES: Final = f"""
+SELECT cluster_id, type, count(*) AS records, min(offset) AS first, max(offset) AS last,
   {_MS.format("min(timestamp)")} AS begin, {_MS.format("max(timestamp)")} AS end
-FROM committed GROUP BY cluster_id"""
-
-_TYPES: Final = (
-    "SELECT cluster_id, type, count(*) AS records FROM committed GROUP BY cluster_id, type ORDER BY records DESC, type"
-)
+FROM committed GROUP BY cluster_id, type ORDER BY records DESC, type"""
+"""Of one look at all records: which there are, and what they span."""
+_OF_SPANS: Final = frozenset(("first", "last", "begin", "end"))
+SPANS: Final = "cluster_id string, begin bigint, end bigint"
 
 _LEADERS: Final = f"""
 SELECT cluster_id, epoch, leader, {_MS.format("valid_from_time")} AS begin, {_MS.format("valid_to_time")} AS end,
@@ -50,16 +50,18 @@ SELECT c.cluster_id,
        count_if(type = 'TopicRecord') AS created, count_if(type = 'RemoveTopicRecord') AS removed,
        count_if(type = 'ConfigRecord') AS configs,
        count(*) AS records
-FROM committed c JOIN ({_SPANS}) s ON c.cluster_id = s.cluster_id GROUP BY 1, 2 ORDER BY 1, 2"""
+FROM committed c JOIN report_spans s ON c.cluster_id = s.cluster_id GROUP BY 1, 2 ORDER BY 1, 2"""
 
 _GROWTH: Final = f"""
 SELECT cluster_id, {_MS.format("at")} AS at, sum(topics) AS topics, sum(partitions) AS partitions FROM (
   SELECT cluster_id, valid_from_time AS at, 1 AS topics, 0 AS partitions FROM topics
   UNION ALL SELECT cluster_id, valid_to_time, -1, 0 FROM topics WHERE valid_to_time IS NOT NULL
-  UNION ALL SELECT cluster_id, min(valid_from_time), 0, 1 FROM partitions
-    GROUP BY cluster_id, stretch, topic_id, partition_id
-  UNION ALL SELECT cluster_id, max(valid_to_time), 0, -1 FROM partitions
-            GROUP BY cluster_id, stretch, topic_id, partition_id HAVING count(*) = count(valid_to_time))
+  UNION ALL SELECT cluster_id, at, 0, partitions FROM (
+    SELECT cluster_id, stack(2, began, 1, ended, -1) AS (at, partitions) FROM (
+      SELECT cluster_id, min(valid_from_time) AS began,
+        CASE WHEN count(*) = count(valid_to_time) THEN max(valid_to_time) END AS ended
+      FROM partitions GROUP BY cluster_id, stretch, topic_id, partition_id))
+  WHERE at IS NOT NULL OR partitions = 1)
 GROUP BY cluster_id, at ORDER BY cluster_id, at"""
 
 _TOPICS: Final = """
@@ -100,15 +102,20 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
         "deleted": (_DELETED, 50),
         "provisional": (_PROVISIONAL, 50),
     }  # fmt: skip
-    asked = [_SPANS, *([_FINDINGS] if audited else []), *(sql for sql, _ in lists.values())]
-    answers = dict(zip(asked, together([partial(_rows, spark, sql) for sql in asked]), strict=True))
-    found: dict[str, dict[str, Any]] = {row["cluster_id"]: {"span": _plain(row)} for row in answers[_SPANS]}
+    answers = {_TYPES: _rows(spark, _TYPES)}
+    found: dict[str, dict[str, Any]] = {cluster: {"span": span} for cluster, span in _spans(answers[_TYPES]).items()}
+    spans = [(cluster, it["span"]["begin"], it["span"]["end"]) for cluster, it in found.items()]
+    frame_of(spark, spans, SPANS).createOrReplaceTempView("report_spans")
+    asked = [*([_FINDINGS] if audited else []), *(sql for sql, _ in lists.values() if sql != _TYPES)]
+    answers |= zip(asked, together([partial(_rows, spark, sql) for sql in asked]), strict=True)
     for name, (sql, most) in lists.items():
         grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in answers[sql]:
             grouped[row["cluster_id"]].append(_plain(row))
         for cluster, shown in found.items():
             rows = grouped.get(cluster, [])
+            if name == "types":
+                rows = [{key: value for key, value in row.items() if key not in _OF_SPANS} for row in rows]
             shown[name] = _running(rows) if name == "growth" else rows[:most]
             shown[f"{name}_in_all"] = len(rows)
             if name == "topics":
@@ -127,6 +134,22 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
             severity: sum(it["severity"] == severity for it in findings) for severity in ("error", "warning", "note")
         },
     }
+
+
+def _spans(types: list[Any]) -> dict[str, dict[str, Any]]:
+    """What the records of all types of each cluster span."""
+    grouped: dict[str, list[Any]] = defaultdict(list)
+    for row in types:
+        grouped[row["cluster_id"]].append(row)
+    return {
+        cluster: {
+            "first": min(row["first"] for row in rows), "last": max(row["last"] for row in rows),
+            "records": sum(row["records"] for row in rows),
+            "begin": min((row["begin"] for row in rows if row["begin"] is not None), default=None),
+            "end": max((row["end"] for row in rows if row["end"] is not None), default=None),
+        }
+        for cluster, rows in grouped.items()
+    }  # fmt: skip
 
 
 def _rows(spark: Any, sql: str) -> list[Any]:

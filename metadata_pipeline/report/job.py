@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metadata_pipeline.lake.state import LakeState
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.progress import tracked
 from metadata_pipeline.report.data import collect
 from metadata_pipeline.report.page import render
 from metadata_pipeline.tables.as_of import open_views
-from metadata_pipeline.tables.views import Views
+from metadata_pipeline.tables.views import FEW_ROWS, KEPT_ROWS, Views, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def report(
     home = Path(lake).absolute()
     path = home / "report.html" if page is None else Path(page)
     with tracked(spark, "report"):
-        state = open_views(spark, home, views)
+        # alone it asks for few columns of all records, three times: less than to hold them with all columns
+        state = open_views(spark, home, views or Views(spark, home, keeps=FEW_ROWS))
         if not state.of("partitions"):
             raise PipelineError(f"{home} has no tables yet", f"kraft-pipeline tables --output {home}")
         data = collect(spark, audited=bool(state.of("findings")))
@@ -49,6 +51,11 @@ def report(
     write_whole(numbers, json.dumps(data, indent=1, sort_keys=True))
     write_whole(path, render(data, title, round(time.time() * 1000)))
     return Reported(path, numbers, len(data["clusters"]), data["findings_in_all"], time.monotonic() - started)
+
+
+def is_little_work(state: LakeState) -> bool:
+    """Whether a report costs more to plan than to compute: it has a few queries of few columns."""
+    return rows_of(state) <= KEPT_ROWS
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -40,10 +40,11 @@ class Asked(Protocol):
 
 
 class Views:
-    """What one session knows of one lake."""
+    """What one session knows of one lake. `keeps`: up to so many rows are held by Spark."""
 
-    def __init__(self, spark: Any, lake: Path) -> None:
+    def __init__(self, spark: Any, lake: Path, keeps: int = KEPT_ROWS) -> None:
         self._spark = spark
+        self._keeps = keeps
         self._lake = lake
         self._made_of: Any = None
         self._batches_of: Any = None
@@ -65,7 +66,7 @@ class Views:
             rows = rows_of(state) if scope is None else scope.rows(state, "records")
             few = rows <= FEW_ROWS
             self.registered = register(
-                self._spark, records.coalesce(1) if few else records, inside, since, keep=rows <= KEPT_ROWS,
+                self._spark, records.coalesce(1) if few else records, inside, since, keep=rows <= self._keeps,
                 together=few,
             )  # fmt: skip
             self._made_of = made_of
@@ -80,7 +81,7 @@ class Views:
         _let_go(self._spark, "batches")
         rows = sum(it.file.rows for it in state.of("batches")) if scope is None else scope.rows(state, "batches")
         (frame.coalesce(1) if rows <= FEW_ROWS else frame).createOrReplaceTempView("batches")
-        if rows <= KEPT_ROWS:
+        if rows <= self._keeps:
             self._spark.catalog.cacheTable("batches")
         self._batches_of = made_of
 

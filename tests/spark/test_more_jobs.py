@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import read_level
 from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.report.data import BUCKETS
 from metadata_pipeline.report.job import Reported, report
 from metadata_pipeline.schemas import columns_of, spark_ddl
+from metadata_pipeline.tables.as_of import open_views
 from metadata_pipeline.tables.build import build_tables
 from support.disks.log_fleet import History, disks, topic
 from support.pipeline.canaries import OPEN, canaries_below, canaries_in
@@ -191,6 +194,31 @@ def test_the_report_names_every_cluster_and_needs_no_network(everything: Everyth
         [it for it in everything.rows[GOLDEN_CLUSTER]["topics"] if it["valid_to"] is None]
     )
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_reports_numbers_are_those_of_the_records(everything: Everything, reported: Reported) -> None:
+    told = json.loads(reported.numbers.read_text())["clusters"]
+    open_views(everything.spark, everything.lake)
+    records: dict[str, list[Any]] = {}
+    for row in everything.spark.sql(
+        "SELECT cluster_id, offset, type, unix_millis(timestamp) AS ms FROM committed"
+    ).collect():
+        records.setdefault(row["cluster_id"], []).append(row)
+    assert set(told) == set(records)
+    for cluster, rows in records.items():
+        offsets, times = [row["offset"] for row in rows], [row["ms"] for row in rows]
+        span = {
+            "first": min(offsets), "last": max(offsets), "records": len(rows), "begin": min(times), "end": max(times),
+        }  # fmt: skip
+        assert told[cluster]["span"] == span
+        assert {it["type"]: it["records"] for it in told[cluster]["types"]} == Counter(row["type"] for row in rows)
+        buckets = Counter((ms - span["begin"]) * BUCKETS // (span["end"] - span["begin"] + 1) for ms in times)
+        assert {it["bucket"]: it["records"] for it in told[cluster]["churn"]} == buckets
+        still = {
+            (it["stretch"], it["topic_id"], it["partition_id"])
+            for it in everything.rows[cluster]["partitions"] if it["valid_to"] is None
+        }  # fmt: skip
+        assert (told[cluster]["growth"] or [{"partitions": 0}])[-1]["partitions"] == len(still), cluster
 
 
 def test_differences_of_two_points_name_what_was_added_and_removed(everything: Everything) -> None:
