@@ -20,7 +20,7 @@ from metadata_pipeline.archive.keeping import SEGMENT_BYTES, Keeper
 from metadata_pipeline.archive.memory import Verified
 from metadata_pipeline.archive.opening import DIRECTORY, asides, open_archive
 from metadata_pipeline.archive.problems import HOLDS, OF_FAULTS, ArchiveError, Standing, StoreProblem
-from metadata_pipeline.archive.retention import outlived
+from metadata_pipeline.archive.retention import Started, outlived
 from metadata_pipeline.archive.shipping import Shipper, StoreSettings
 from metadata_pipeline.archive.telling import Telling
 from metadata_pipeline.wire.fleet import Quorum
@@ -72,6 +72,7 @@ class Follower:
     def __init__(self, settings: Settings, log: Callable[[str], None]) -> None:
         self.telling = Telling()
         self._settings = settings
+        self._started = Started(time.time(), time.monotonic())
         self._log = log
         self._keeper: Keeper | None = None
         self._verification = _Due(
@@ -208,7 +209,7 @@ class Follower:
         keeper.verified(Verified(found.start, found.mark.end, found.mark.epoch, found.digest, at=time.time()))
 
     def _let_go(self, keeper: Keeper) -> None:
-        now, keep = time.time(), self._settings.keep_seconds
+        now, keep = self._started.now(time.time(), time.monotonic()), self._settings.keep_seconds
         gone = outlived(listed(keeper.directory), keeper.snapshots_taken(), now, keep)
         if gone.segments or gone.snapshots:
             keeper.drop(gone)

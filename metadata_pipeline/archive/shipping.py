@@ -29,6 +29,7 @@ from metadata_pipeline.archive.manifest import (
 from metadata_pipeline.archive.objects import PART_BYTES, Objects
 from metadata_pipeline.archive.opening import DIRECTORY
 from metadata_pipeline.archive.problems import StoreProblem, StoreStanding
+from metadata_pipeline.archive.retention import Started
 from metadata_pipeline.archive.sealing import BadKeys, load_keys
 from metadata_pipeline.archive.steps import (
     Asked,
@@ -85,6 +86,7 @@ class Shipper:
         self.telling = StoreTelling(settings.url)
         self._directory = home / DIRECTORY
         self._settings = settings
+        self._started = Started(time.time(), time.monotonic())
         self._seen = seen
         self._log = log
         self._objects: Objects | None = None
@@ -256,7 +258,8 @@ class Shipper:
     def _upkeep(self, objects: Objects) -> None:
         """What is old goes; each object is asked for, and one of them is read whole in its turn."""
         self._verify_at = time.monotonic() + self._settings.verify_seconds
-        left = without_outlived(self._manifest, time.time(), self._settings.keep_seconds)
+        now = self._started.now(time.time(), time.monotonic())
+        left = without_outlived(self._manifest, now, self._settings.keep_seconds)
         if left != self._manifest:
             self._replace(objects, left)
             self._log("store: let go what is older than the retention")

@@ -21,6 +21,7 @@ from metadata_pipeline.archive.manifest import (
     encode,
     without_outlived,
 )
+from metadata_pipeline.archive.retention import Started
 from metadata_pipeline.wire.leader import Mark
 
 
@@ -71,6 +72,18 @@ def test_small_pieces_of_one_level_become_one_and_large_ones_stay() -> None:
     assert due_for_merging(pieces(FAN)) == pieces(FAN)
     assert due_for_merging(pieces(FAN, size=MERGED_BYTES // FAN + 1)) == ()
     assert due_for_merging((*pieces(1, level=1), *pieces(FAN - 1, start=5))) == ()
+
+
+def test_a_clock_that_jumps_lets_go_of_nothing_early() -> None:
+    taken = (snapshot(20, 200.0), snapshot(31, 300.0))
+    behind = replace(WHOLE, now=replace(WHOLE.now, snapshots=(*taken[:1], snapshot(31, 3.0))))
+    assert without_outlived(behind, 250.0, 100.0).now == behind.now, "no older than the one before it"
+    assert without_outlived(behind, 301.0, 100.0).now.start == 30, "with that one it goes"
+    ahead = replace(WHOLE, now=replace(WHOLE.now, snapshots=taken))
+    process = Started(wall=310.0, monotonic=5.0)
+    assert process.now(310.0 + 1e8, 65.0) == 370.0
+    assert without_outlived(ahead, process.now(310.0 + 1e8, 65.0), 600.0) == ahead
+    assert process.now(0.0, 65.0) == 0.0, "set back: nothing is old"
 
 
 def test_what_no_moment_that_shall_be_kept_needs_goes() -> None:
