@@ -155,10 +155,11 @@ class Gateway:
         except NotFound:
             return None
 
-    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+    def list(self, kind: Kind, namespace: str | None, selector: str = "", fields: str = "") -> tuple[Object, ...]:
         """All pages of a live list, each item with its kind and version, which the server leaves out."""
         items: list[Object] = []
         query = {"limit": str(PAGE)} | ({"labelSelector": selector} if selector else {})
+        query |= {"fieldSelector": fields} if fields else {}
         while True:
             page = self._call("GET", kind.path(namespace), query)
             items += [{"apiVersion": kind.api, "kind": kind.kind, **item} for item in page.get("items") or []]

@@ -165,6 +165,8 @@ class Routes:
     api: str = ""
     found: tuple[Child, ...] = ()
     missing: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Services whose load balancer nobody gives as they ask for it, to why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +323,7 @@ class Brokers:
     users: Found | None = None
     """Asked for where there are any."""
     cordoned: Mapping[int, bool | None] = field(default_factory=dict)
-    """Of the brokers that have to leave and answered: whether they take no new replicas; None where the release knows
-    no cordons.
-    """
+    """Of leaving brokers that answered: whether they take no new replicas; None where the release knows no cordons."""
     directories: Mapping[int, Directories] = field(default_factory=dict)
     """Of the brokers that are to do without a volume, and answered."""
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.network import Exposure
 from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.balancers_seen import BalancerMemory
 from kraft_operator.kube import TLS_ROUTES, Forbidden, Gateway, Kind, KubeError, NotFound, Object
 from kraft_operator.observed import Child, Routes
 from kraft_operator.reviews import allows
@@ -45,9 +46,14 @@ class RouteMemory:
     """How many of them are in what was read."""
     _read: float = float("-inf")
     _routes: Routes = field(default_factory=Routes)
+    _balancers: BalancerMemory = field(default_factory=BalancerMemory)
 
-    def look(self, cluster: KRaftCluster, services: Iterable[Object], kube: Gateway, now: float) -> Routes:
-        """Raises KubeError."""
+    def look(self, cluster: KRaftCluster, services: Sequence[Object], kube: Gateway, now: float) -> Routes:
+        """With what load balancers refuse. Raises KubeError."""
+        found, refused = self._look(cluster, services, kube, now), self._balancers.look(cluster, services, kube, now)
+        return replace(found, refused=refused) if refused else found
+
+    def _look(self, cluster: KRaftCluster, services: Iterable[Object], kube: Gateway, now: float) -> Routes:
         asked = any(each.exposure is Exposure.GATEWAY for each in cluster.spec.broker_listeners)
         marked = (names.ANNOTATION_ROUTES in (each["metadata"].get("annotations") or {}) for each in services)
         if not (asked or self._routes.found or any(marked)):

@@ -39,7 +39,7 @@ RIGHTS: Final = (
     ("networking.k8s.io", "networkpolicies", ("get", "list", "create", "patch", "delete")),
     ("networking.k8s.io", "ingresses", ("get", "list", "create", "patch", "delete")),
     ("batch", "cronjobs", ("get", "list", "watch", "create", "patch", "delete")),
-    ("events.k8s.io", "events", ("create", "patch")),
+    ("events.k8s.io", "events", ("list", "create", "patch")),
 )
 """In the namespaces of clusters: API group, resource, verbs."""
 EVERYWHERE: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (

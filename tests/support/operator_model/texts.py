@@ -325,6 +325,8 @@ def clients_outside(said: Said) -> None:
     world = formed()
     world.edit(endpoints={"broker": [{"name": "PLAINTEXT", "port": 9092}, outside]})
     told(said, world, 3)
+    world.balancer_says["c-b-100-outside"] = "Error syncing load balancer: unknown scheme intranet"
+    told(said, world, 3)
 
 
 def blocked_versions(said: Said) -> None:

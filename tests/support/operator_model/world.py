@@ -66,6 +66,7 @@ from kraft_operator.observed import (
     Quorum,
     QuorumVoter,
     Registry,
+    Routes,
     Trouble,
     VoterState,
 )
@@ -257,6 +258,8 @@ class World:
         self.writes: list[Action] = []
         self.node_ports: dict[str, int] = {}
         self.balancers = False
+        self.balancer_says: dict[str, str] = {}
+        """Services to why their load balancer is refused."""
         self.expands = True
         """Whether the class of all volumes allows them to grow."""
         self.lost: set[str] = set()
@@ -1245,6 +1248,7 @@ class World:
             witnesses=self._witnesses(),
             zones=self._zones(),
             refused=self._refused(),
+            routes=Routes(refused=dict(self.balancer_says)),
             retained=frozenset(self.retained),
             missing_classes=frozenset(self.missing_classes & {each.storage_class for each in self.claims.values()}),
         )

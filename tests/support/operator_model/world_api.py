@@ -168,7 +168,7 @@ class WorldApi:
             raise NotFound(404, "404 page not found")
         return ({"kind": CERTIFICATE.kind, "name": CERTIFICATE.plural},)
 
-    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+    def list(self, kind: Kind, namespace: str | None, selector: str = "", fields: str = "") -> tuple[Object, ...]:
         def look() -> tuple[Object, ...]:
             return tuple(self._nodes(selector) if kind is NODE else self._all(kind))
 

@@ -30,7 +30,7 @@ def find_addresses(now: Situation) -> Verdict:
         return NOTHING
     services = {child.name: child.live for child in now.observed.children if child.kind == "Service"}
     nodes: list[NodePlan] = []
-    findings = list(_refused_routes(now))
+    findings = [*_refused_routes(now), *_refused_balancers(now, services)]
     if unserved:
         told = f"{now.observed.routes.missing}. Or expose {unserved} otherwise; brokers stay as they are until then"
         findings.append(Finding(Topic.MEMBERSHIP, "GatewayMissing", told, stalled=True))
@@ -45,6 +45,8 @@ def find_addresses(now: Situation) -> Verdict:
             address = _address(listener, services.get(name))
             if address is not None:
                 found.append(address)
+                continue
+            if name in now.observed.routes.refused:
                 continue
             what = f"listener {listener.name} of broker {node.node_id} waits for the address of Service {name}"
             findings.append(Finding(Topic.MEMBERSHIP, "AddressPending", what, f"broker {node.node_id}"))
@@ -66,6 +68,17 @@ def _refused_routes(now: Situation) -> Iterator[Finding]:
                 gateway, why = parent["parentRef"]["name"], accepted.get("message") or accepted.get("reason")
                 told = f"see to the Gateway {gateway}, its listeners and whose routes it takes: it refuses {route.name}"
                 yield Finding(Topic.MEMBERSHIP, "RouteRefused", f"{told}: {why}", route.name)
+
+
+def _refused_balancers(now: Situation, services: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whoever has an address keeps it meanwhile: nothing follows from a refusal."""
+    for name, why in sorted(now.observed.routes.refused.items()):
+        if name in services:
+            told = (
+                "correct the annotations, loadBalancerClass, source ranges or traffic policy of its listener "
+                f"(spec.endpoints.broker), which the load balancer refuses for Service {name}: {why}"
+            )
+            yield Finding(Topic.MEMBERSHIP, "LoadBalancerRefused", told, name, stalled=True)
 
 
 def _address(listener: ListenerSpec, service: Mapping[str, Any] | None) -> Address | None:
