@@ -9,6 +9,7 @@ import pytest
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.balancers_seen import OF_SERVICES, SECONDS, BalancerMemory, refused
 from kraft_operator.kube import EVENT, Forbidden, Kind, KubeError, Object, Unreachable
+from kraft_operator.routes_seen import RouteMemory
 from support.operator_model.world import World, resource
 
 pytestmark = pytest.mark.unit
@@ -69,6 +70,12 @@ def test_events_are_read_for_load_balancers_only_and_no_more_than_every_half_min
     assert kube.asked == [(namespace, OF_SERVICES)]
     look(memory, kube, SECONDS, OUTSIDE)
     assert len(kube.asked) == 2
+
+
+def test_it_is_seen_with_the_ways_that_lead_outside() -> None:
+    cluster, kube = parse_cluster(resource(endpoints={"broker": [PLAIN, OUTSIDE]})), Api()
+    anything: Any = kube
+    assert RouteMemory().look(cluster, [SERVICE], anything, 0.0).refused == {"c-b-100-outside": WHY}
 
 
 def test_an_older_installation_without_the_right_is_told_nothing_and_goes_on() -> None:
