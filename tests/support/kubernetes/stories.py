@@ -77,6 +77,7 @@ STORIES: Final = (
         "test_spark_on_kubernetes.py", 145, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 60),
+    Story("test_operator_refused_pods.py", 180),
     Story("test_crd_fields.py", 90),
     Story("test_helm_lifecycle.py", 120),
     Story("test_helm_values.py", 90),
