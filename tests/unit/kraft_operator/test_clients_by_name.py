@@ -147,7 +147,7 @@ class GatewayApi(WorldApi):
             raise NotFound(404, "404 page not found")
         return ({"kind": "TLSRoute", "name": "tlsroutes"},)
 
-    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+    def list(self, kind: Kind, namespace: str | None, selector: str = "", fields: str = "") -> tuple[Object, ...]:
         if kind.kind == "TLSRoute":
             self.lists += 1
             if not self.allowed:
