@@ -48,6 +48,7 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "torn tail": ("note", "the file ends inside a batch: a crash, or a copy in the middle of a write"),
     "behind": ("note", "the disk does not hold all that is committed: it lags, or lost its tail"),
     "uncommitted": ("note", "the disk ends with records that were never committed"),
+    "clock jump": ("note", "the time of a committed record is more than a minute before that of the one before it"),
     "read twice": ("note", "the same file of the same disk lies in two places"),
 }
 """Severity and meaning of each kind."""

@@ -105,16 +105,28 @@ a look at the whole, no finding.
 """
 
 
+CLOCK_MS: Final = 60_000
+"""So far may the clocks of two leaders be apart."""
+CLOCK: Final = "a leader's clock is behind"
+_CLOCK: Final = f"""
+SELECT cluster_id, offset, concat('by ', (unix_millis(before) - unix_millis(timestamp)) DIV 1000, ' s: ', timestamp,
+  ' after ', before, ' (times up to the later one are found before this record)') AS detail
+FROM (SELECT cluster_id, offset, timestamp,
+  lag(timestamp) OVER (PARTITION BY cluster_id, stretch ORDER BY offset) AS before FROM committed)
+WHERE unix_millis(before) - unix_millis(timestamp) > {CLOCK_MS}"""
+"""A clock that was ahead is told where the next leader's is right again."""
+
+
 def check(spark: Any, *, doubts: bool = False) -> list[AuditFinding]:
     """Run every rule at once; the views `committed`, `events` and the history tables are there."""
-    asked = [*RULES.items(), *(DOUBTS.items() if doubts else ())]
+    asked = [*RULES.items(), (CLOCK, _CLOCK), *(DOUBTS.items() if doubts else ())]
     query = " UNION ALL ".join(
         f"SELECT cluster_id, offset, {_literal(name)} AS rule, detail FROM ({sql})" for name, sql in asked
     )
     broken = [
         AuditFinding(
             row["cluster_id"],
-            "broken promise",
+            "clock jump" if row["rule"] == CLOCK else "broken promise",
             node=None,
             directory=None,
             file=None,

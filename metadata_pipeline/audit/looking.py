@@ -21,13 +21,15 @@ from metadata_pipeline.tables.memory import Remembered, Scope, remembered
 LOOKED: Final = "looked"
 MOST_KEPT: Final = 2000
 """So many findings are kept for the next audit; clusters that have more are looked at whole again."""
+_OVER: Final = frozenset(("clock jump",))
+"""What is found of records alone that are there for good: no reason to look at them again."""
 _ALL_ROWS: Final = frozenset(("topics", "brokers", "provisional", "stretches", "findings"))
 """Tables whose old rows a look at new records asks, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """`kept`: what the last audit found by looking into data, of clusters that are not looked at."""
+    """`kept`: what the last audit found by looking into data that is not looked at."""
 
     scope: Scope
     kept: tuple[AuditFinding, ...] = ()
@@ -84,9 +86,10 @@ def look_of(state: LakeState, known: Sequence[Cluster]) -> Look:
         new = [one for commit, one in own if commit > after]
         if not new and built[it.cluster].commit <= after:
             kept += found
-        elif found or any(one.damaged for _, one in own):
+        elif any(each.kind not in _OVER for each in found) or any(one.damaged for _, one in own):
             since[it.cluster] = 0
         else:
+            kept += found
             since[it.cluster] = first = max(0, min([before["end"] - 1, *map(_begin, new)]))
             if first < before["end"] - 1:
                 early.add(it.cluster)

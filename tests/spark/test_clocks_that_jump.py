@@ -174,6 +174,18 @@ def test_questions_are_asked_at_one_offset_and_say_where_a_time_is_told_twice(
     assert "give an offset" in err
 
 
+def test_an_audit_notes_where_a_clock_went_back_and_nothing_else(jumping: Jumping, run_seed: int) -> None:
+    findings = audit(jumping.lake, jumping.spark).findings
+    for cluster, log in jumping.logs.items():
+        told = {it.offset for it in findings if it.cluster == cluster and it.kind == "clock jump"}
+        behind = {
+            later.base for number, later in enumerate(log.batches)
+            if number and later.base > jumping.begin[cluster] and clock(number) < clock(number - 1)
+        }  # fmt: skip
+        assert told == behind, f"seed {run_seed}: {cluster}"
+    assert {it.severity for it in findings} == {"note"}
+
+
 def test_the_pipelines_own_clock_may_jump_between_and_within_jobs(
     spark: Any, tmp_path: Path, run_seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from metadata_pipeline.audit.findings import AuditFinding
 from metadata_pipeline.audit.looking import LOOKED, look_of, to_keep
 from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.lake.commits import write_commit
@@ -156,8 +157,6 @@ def test_a_lagging_copys_new_records_are_compared_from_where_they_begin(tmp_path
 
 
 def test_clusters_with_findings_are_looked_at_whole_when_something_is_new(fleet: Fleet) -> None:
-    from metadata_pipeline.audit.findings import AuditFinding
-
     state = lake_state(fleet.lake)
     found = AuditFinding("fleet", "bit rot", 1, None, "f", 0, 0, "crc")
     looked = to_keep(state.version + 1, clusters(state), remembered(state), [found])
@@ -168,6 +167,19 @@ def test_clusters_with_findings_are_looked_at_whole_when_something_is_new(fleet:
     fleet.write()
     fleet.look()
     assert fleet.looked_at() == {"fleet": 0}
+
+
+def test_a_clock_that_jumped_once_is_kept_and_costs_no_look_at_the_whole(fleet: Fleet) -> None:
+    state = lake_state(fleet.lake)
+    jumped = AuditFinding("fleet", "clock jump", None, None, None, None, 4, "by 3600 s")
+    looked = to_keep(state.version + 1, clusters(state), remembered(state), [jumped])
+    write_commit(fleet.lake, Commit(state.version + 1, "audit", 0, summary={LOOKED: looked}))
+    end = fleet.log.end
+    fleet.log.idle(1)
+    fleet.write()
+    state = fleet.look()
+    look = look_of(state, clusters(state))
+    assert (look.scope.since, look.kept) == ({"fleet": end - 1}, (jumped,))
 
 
 def file(lake: Path, name: str, rows: dict[str, int], *, still: bool) -> LakeFile:
