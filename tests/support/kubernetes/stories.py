@@ -115,6 +115,7 @@ STORIES: Final = (
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
     Story("test_java_fields.py", 60),
+    Story("test_network_fields.py", 170),
     Story("test_operator_ingress.py", 150, soak=True),
     Story("test_operator_secure.py", 45),
     Story("test_operator_secure.py", 60, "copy_from_each_other"),
