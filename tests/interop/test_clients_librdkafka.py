@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from support.clients.client_story import CODECS, PARTITIONS, Sent, everything, records, running_cluster
-from support.nodes.processes import Cluster
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = pytest.mark.interop
 
@@ -21,8 +21,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def create(cluster: Cluster, topic: str, partitions: int) -> None:
+    """Returns when every broker knows it: a client may ask any."""
     client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+    for server in cluster.bootstrap_servers.split(","):
+        one = AdminClient({"bootstrap.servers": server})
+        eventually(f"{server} knows {topic}", lambda it=one: topic in it.list_topics(timeout=60).topics)  # type: ignore[misc]
 
 
 def read(cluster: Cluster, topic: str, partitions: int, count: int) -> list[Sent]:
