@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from kraft_operator import pod_facts
 from support.clients.topic_client import nothing_is_lost, topic_client
 from support.kubernetes.cluster import Kubernetes
 from support.kubernetes.devcluster import why_not_here
@@ -52,16 +53,46 @@ def a_follower(story: Story) -> int:
     return max(each for each in story.voters() if each != leader)
 
 
+def told(story: Story) -> str:
+    """What the operator says is wrong, and what it knows of its nodes."""
+    conditions = story.resource()["status"]["conditions"]
+    wrong = [f"{it['type']} {it['reason']}: {it['message']}" for it in conditions if it["status"] == "False"]
+    return f"{wrong}; {story.ledger()['nodes']}"
+
+
 def redundant_again(
     story: Story, node_id: int, before: str, began: float, sampled: Callable[[str], None], what: str
 ) -> None:
     def redundant() -> bool:
         now = story.voters()
-        return len(now) == 3 and now[node_id][0] != before and [state for _, state in now.values()] == ["Live"] * 3
+        is_whole = len(now) == 3 and [state for _, state in now.values()] == ["Live"] * 3
+        assert is_whole and now[node_id][0] != before, f"{now}, {before} was lost; {told(story)}"
+        return True
 
     eventually("three live voters, one with a new directory", redundant, 4 * SECONDS)
     sampled(f"{what}: redundant again after {time.monotonic() - began:.0f} s")
     assert before in {each["directoryID"] for each in story.ledger()["writtenOff"]}
+
+
+def restarted(story: Story, node_id: int, name: str, directory: str) -> int:
+    """Its pod is a new one and runs. Where its log ended at that start; the ledger has heard of it."""
+    gone = story.delete_pod(name)
+    story.await_pod(name, other_than=gone)
+
+    def told_end() -> int | None:
+        report = pod_facts.pod(story.pods()[name], node_id).inspect
+        return report.log_end_offset if report is not None else None
+
+    end = eventually("the guard tells where the log ends", told_end)
+
+    def is_heard_of() -> bool:
+        entry = next(each for each in story.ledger()["nodes"] if each["nodeID"] == node_id)
+        return bool(entry.get("minOffset", 0) >= end)
+
+    eventually("the ledger has heard of it", is_heard_of)
+    eventually("it runs", lambda: pod_facts.pod(story.pods()[name], node_id).ready)
+    eventually("it is a live voter again", lambda: story.voters()[node_id] == (directory, "Live"))
+    return end
 
 
 def test_a_deleted_claim_and_its_data_are_replaced(
@@ -107,14 +138,10 @@ def test_an_older_copy_of_a_disk_is_never_started_and_the_voter_is_replaced(
     with topic_client(story, "copied", tmp_path) as names:
         with saboteur(story.kubernetes, story.namespace, f"data-{name}", images("operator")) as beside:
             copy = beside.take()
-            gone = story.delete_pod(name)  # its log goes on, and the ledger hears how far it got
-            story.await_pod(name, other_than=gone)
-            eventually("it is a live voter again", lambda: story.voters()[node_id] == (before, "Live"))
+            end = restarted(story, node_id, name, before)  # its log goes on, and the ledger hears how far it got
             count = len(names)
             eventually("much is written after the copy", lambda: len(names) > count + 20)
-            gone = story.delete_pod(name)
-            story.await_pod(name, other_than=gone)
-            eventually("it is a live voter again", lambda: story.voters()[node_id] == (before, "Live"))
+            assert restarted(story, node_id, name, before) > end
             count, began = len(names), time.monotonic()
             beside.put(copy)
             story.delete_pod(name)
