@@ -79,6 +79,8 @@ STORIES: Final = (
     Story("test_operator_refusals.py", 60),
     Story("test_operator_refused_pods.py", 180),
     Story("test_crd_fields.py", 90),
+    Story("test_assigned_user.py", 50, variant="[runtime]"),
+    Story("test_assigned_user.py", 45, variant="[apache-kafka]"),
     Story("test_helm_lifecycle.py", 120),
     Story("test_helm_values.py", 90),
     Story("test_install_docs.py", 180),
