@@ -78,7 +78,8 @@ STORIES: Final = (
     ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 60),
     Story("test_operator_refused_pods.py", 180),
-    Story("test_crd_fields.py", 90),
+    Story("test_crd_fields.py", 80, variant="[runtime]"),
+    Story("test_crd_fields.py", 85, variant="[apache-kafka]"),
     Story("test_assigned_user.py", 50, variant="[runtime]"),
     Story("test_assigned_user.py", 45, variant="[apache-kafka]"),
     Story("test_helm_lifecycle.py", 120),
