@@ -47,6 +47,7 @@ class Story:
 
 CLUSTER: Final = "test_operator_cluster.py"
 ESTATE: Final = "test_operator_estate.py"
+CLASSES: Final = "test_operator_class_migration.py"
 CHAPTERS: Final = {
     "": 25,
     "refused": 40,
@@ -135,6 +136,9 @@ STORIES: Final = (
     Story("test_operator_lost_brokers.py", 190, "our_broker"),
     Story("test_operator_jbod.py", 400, variant="[runtime]", soak=True),
     Story("test_operator_jbod.py", 400, variant="[apache-kafka]", soak=True),
+    Story(CLASSES, 60, "broker_moves"),
+    Story(CLASSES, 60, "voter_moves"),
+    Story(CLASSES, 160, "maintenance_window", soak=True),
     Story("test_operator_combined.py", 190, variant="[runtime]", soak=True),
     Story("test_operator_combined.py", 300, variant="[apache-kafka]", soak=True),
     Story("test_operator_combined.py", 90, "one_secure_node", "[runtime]", soak=True),
@@ -180,6 +184,7 @@ FORMING: Final = {
     (CLUSTER, "[runtime]"): 40,
     (CLUSTER, "[apache-kafka]"): 60,
     (ESTATE, ""): 50,
+    (CLASSES, ""): 50,
     ("test_operator_migrates.py", ""): 60,
     ("test_operator_secure.py", ""): 50,
 }

@@ -219,6 +219,8 @@ class Script:
             case "class":
                 node, name = value.split(":")
                 other = {"overrides": [{"nodeID": int(node), "storageClassName": name}], "size": "1Gi"}
+                if int(node) >= 100:
+                    return "brokerPools", [{**pool("b", 3, 100), "storage": other}]
                 return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": other}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}

@@ -6,7 +6,8 @@ revision knows nothing of claim templates. Until then the set is rendered with t
 has to wait. A class that cannot expand is never asked: the resource says so.
 
 Class and selector are a claim's for its whole life. Where the resource asks for others, the set is made anew once its
-claim goes: the node's next disk is of the new class, and whether that disk may be lost is decided as for any other.
+claim goes, or before the operator itself takes the claim away: the node's next disk is of the new class, and whether
+the old one may be lost is decided as for any other.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from dataclasses import replace
 from kraft_operator.actions import Action, GrowClaim, OrphanSet
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.spec import Group
 from kraft_operator.api.storage import Storage
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim, NodeSet
+from kraft_operator.operations.operation import OperationType
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 
@@ -43,10 +46,27 @@ def grow_volumes(now: Situation) -> Verdict:
             continue
         kept, why = _kept(node, node_set, storage, claim)
         nodes.append(kept)
-        findings += _stays(node_set, storage, claim)
+        findings += _stays(node_set, group, claim)
         if why and not orphaned:
             orphaned.append(OrphanSet(node_set.name, node_set.uid, why))
     return Verdict(nodes=tuple(nodes), actions=(*actions, *orphaned), findings=tuple(findings))
+
+
+def next_class_first(now: Situation, node_id: int, claim: Claim) -> Verdict | None:
+    """None if this claim may be taken away: what its set makes next is of the class that the resource asks for. Once it
+    is gone, Kubernetes makes the next one at once, by whatever template there is."""
+    node_set = now.observed.node_set(node_id)
+    node = next((each for each in now.nodes if each.node_id == node_id), None)
+    group = now.cluster.spec.group(node.group) if node is not None else None
+    if node_set is None or group is None or not node_set.volume_size:
+        return None
+    wanted = group.storage_of(node_id).kind
+    if node_set.volume_kind == wanted:
+        return None
+    if node_set.terminating or _claim_goes(node_set, claim, wanted[0]):
+        return NOTHING  # it is being made anew, or `grow_volumes` does it
+    why = f"its next claim is of {_named(wanted)}; the set is made anew for that, its pod stays"
+    return Verdict(actions=(OrphanSet(node_set.name, node_set.uid, why),))
 
 
 def _kept(node: NodePlan, node_set: NodeSet, storage: Storage, claim: Claim | None) -> tuple[NodePlan, str]:
@@ -67,14 +87,23 @@ def _claim_goes(node_set: NodeSet, claim: Claim | None, wanted: str) -> bool:
     return not node_set.terminating and (claim is None or claim.terminating or claim.storage_class == wanted != "")
 
 
-def _stays(node_set: NodeSet, storage: Storage, claim: Claim | None) -> list[Finding]:
+def _stays(node_set: NodeSet, group: Group, claim: Claim | None) -> list[Finding]:
+    storage = group.storage_of(node_set.node_id)
     if node_set.volume_kind == storage.kind or _claim_goes(node_set, claim, storage.kind[0]) or claim is None:
         return []
     message = (
-        f"delete claim {claim.name} when node {node_set.node_id} may lose its disk and be filled anew from the others: "
-        f"it is of {_named(node_set.volume_kind)} for its whole life, the resource asks for {_named(storage.kind)}"
+        f"{_way_out(node_set, group, claim)}, to have a disk of {_named(storage.kind)} that is filled from the others: "
+        f"claim {claim.name} is of {_named(node_set.volume_kind)} for its whole life"
     )
     return [Finding(Topic.STORAGE, "VolumeOfAnotherClass", message, claim.name)]
+
+
+def _way_out(node_set: NodeSet, group: Group, claim: Claim) -> str:
+    """No operation takes the disk of a combined node (`operating.refusals`)."""
+    if group.roles.controls and group.roles.serves:
+        return f"delete claim {claim.name}"
+    kind = OperationType.REPLACE_VOTER if group.roles.controls else OperationType.REPLACE_BROKER
+    return f"create a KRaftOperation {kind.value} of node {node_set.node_id}"
 
 
 def _named(kind: tuple[str, str]) -> str:

@@ -126,9 +126,8 @@ def grown(node_id: int, claim: str, size: str, volume: str = "") -> PlanStep:
 
 def made_anew(node_id: int, name: str) -> PlanStep:
     reason = "its claim template cannot be changed; it is deleted without its pod"
-    return PlanStep(
-        f"remake-set/{node_id}", "OrphanSet", f"StatefulSet/{name}", reason, "its claim asks for the new size"
-    )
+    gate = "its claim asks for the new size, or the next one is of another class"
+    return PlanStep(f"remake-set/{node_id}", "OrphanSet", f"StatefulSet/{name}", reason, gate)
 
 
 # voters

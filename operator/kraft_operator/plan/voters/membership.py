@@ -19,6 +19,7 @@ from kraft_operator.ephemeral import is_ephemeral
 from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import Pod, QuorumState, QuorumVoter, VoterState
 from kraft_operator.plan import headroom
+from kraft_operator.plan.disks.volumes import next_class_first
 from kraft_operator.plan.giving_up import asked_for_fewer
 from kraft_operator.plan.operating.running import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -81,6 +82,8 @@ def discard_old_copies(now: Situation) -> Verdict:
             continue
         if is_ephemeral(claim.name):
             return _stopped(now, pod, pod.inspect.directory_id if pod.inspect is not None else None)
+        if (first := next_class_first(now, entry.node_id, claim)) is not None:
+            return first
         step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
         where = f", on node {now.observed.stranded[claim.volume]}" if stranded else ""
         reason = f"its directory was written off{where}"
