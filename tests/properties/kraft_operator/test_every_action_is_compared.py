@@ -21,6 +21,7 @@ pytestmark = pytest.mark.properties
 
 PASSES = 28
 TWO_GIBIBYTES = [{**pool("b", 2, 100), "storage": {"size": "2Gi"}}]
+ON_ANOTHER_CLASS = {"size": "1Gi", "overrides": [{"nodeID": 2, "storageClassName": "fast"}]}
 NEWEST = {"policy": "FollowVersionAfterSoak", "soak": "1s"}
 ELSEWHERE = {
     TellRack,
@@ -74,6 +75,10 @@ STORIES: dict[str, tuple[Act, ...]] = {
     ),
     "made final": (lambda world: world.edit(metadataVersion=NEWEST, image={"repository": "kafka", "tag": "2"}),),
     "a whole broker's disk replaced": (lambda world: world.ask("b", "ReplaceBroker", 101),),
+    "a voter moved to another class": (
+        lambda world: world.edit(controllers={**world.cluster.source["controllers"], "storage": ON_ANOTHER_CLASS}),
+        lambda world: world.ask("v", "ReplaceVoter", 2),
+    ),
     "a claim that is being deleted protected": (
         lambda world: world.terminate(2),
         lambda world: world.ask("p", "ProtectClaims"),

@@ -84,6 +84,14 @@ def grow_volumes(run: Run) -> None:
     run.settle()
 
 
+def another_class(run: Run) -> None:
+    """The operator takes the claim of a lost node away, and the next one is of the class that is asked for by then."""
+    overrides = [{"nodeID": 2, "storageClassName": "fast"}]
+    run.api.edit(controllers={**controllers(3), "storage": {"size": "1Gi", "overrides": overrides}})
+    lost_node(run)
+    assert run.world.claims["data-c-controller-2-0"].storage_class == "fast"
+
+
 def hibernate_and_wake(run: Run) -> None:
     run.api.edit(lifecycle={"state": "Hibernated"})
     run.settle()
@@ -95,7 +103,7 @@ STORIES: dict[str, Callable[[Run], None]] = {
     story.__name__: story
     for story in (
         formation, lost_voter, emptied_disk, lost_node, scale, roll, restart_on_request, shrink, grow_volumes,
-        hibernate_and_wake,
+        another_class, hibernate_and_wake,
     )
 }  # fmt: skip
 

@@ -605,7 +605,7 @@ class WorldApi:
         if claim.uid in self.leaving or claim.terminating:
             meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         request = {"requests": {"storage": f"{claim.requested:.0f}"}}
-        spec = {"volumeName": claim.volume, "storageClassName": "standard", "resources": request}
+        spec = {"volumeName": claim.volume, "storageClassName": claim.storage_class, "resources": request}
         status = {"phase": "Bound", "capacity": {"storage": f"{claim.capacity:.0f}"}}
         return self._versioned({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec,
             "status": status})  # fmt: skip

@@ -165,6 +165,7 @@ class Run:
                 if kind == "StatefulSet"
             },
             "sets": {node: each.replicas for node, each in sorted(world.sets.items())},
+            "classes": {name: each.storage_class for name, each in sorted(world.claims.items())},
             "registered": sorted(world.registered),
             "children": sorted(world.children),
             "formats": sorted((mode, node) for mode, _, node, _ in world.formats),
