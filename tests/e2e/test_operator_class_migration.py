@@ -1,4 +1,4 @@
-"""Nodes that move to another storage class under clients.
+"""Nodes that move to another storage class under clients, and a roll that waits for its maintenance window.
 
 One cluster on the class of the devcluster, and a second class beside it. An override names the node; an operation has
 its disk replaced: the new one is of the new class, under a new directory id, and what was acknowledged is all there.
@@ -9,9 +9,11 @@ is replaced that has the only one.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ pytestmark = [
 
 Object = dict[str, Any]
 BROKER = 101
+AHEAD = timedelta(seconds=160)
+"""When the window opens, counted from the edit that needs it; it opens on a full minute, so up to one earlier."""
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +196,31 @@ def test_a_voter_moves_to_another_class_and_a_majority_is_live_all_the_while(
     assert [state for _, state in story.voters().values()] == ["Live"] * 3
     assert (2, 2) in seen, f"the voter was never out of the set: {seen}"
     assert all(live >= voters // 2 + 1 for voters, live in seen), seen
+
+
+def test_a_roll_waits_for_its_maintenance_window_says_so_and_goes_on_when_it_opens(
+    story: Story, running: OperatorProcess, sampled: Callable[[str], None]
+) -> None:
+    before = Disks.of(story).pods
+    opens = (datetime.now(UTC) + AHEAD).replace(second=0, microsecond=0)
+    windows = [{"start": f"{opens:%H:%M}", "duration": "30m"}]
+    story.apply(rollout={"maintenanceWindows": windows}, config={"common": {"num.io.threads": "4"}})
+    said = f"a maintenance window opens at {opens:%Y-%m-%dT%H:%M:%SZ}"
+    eventually("it is said", lambda: said in story.condition("RolloutComplete")["message"], 30)
+    told = story.await_condition("RolloutComplete", "False", "RestartDeferred", 85)  # once it has waited for a minute
+    assert said in told["message"], told
+    assert set(before) == set(re.findall(r"\S+-0(?=[,\s])", told["message"])), told
+    waited = 0
+    while datetime.now(UTC) < opens - timedelta(seconds=1):
+        assert Disks.of(story).pods == before, "a pod was restarted before its window opened"
+        waited += 1
+        time.sleep(1)
+    assert waited > 3, "there was no time left in which it had to wait"
+    last = story.condition("RolloutComplete")
+    assert (last["status"], last["reason"]) == ("False", "RestartDeferred")
+    eventually("every pod is another one", lambda: not set(before.values()) & set(Disks.of(story).pods.values()))
+    story.await_condition("RolloutComplete", "True")
+    story.await_ready()
+    first = min(datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in story.pods().values())
+    sampled(f"the first pod was made anew {(first - opens).total_seconds():.0f} s after its window opened")
+    assert first >= opens

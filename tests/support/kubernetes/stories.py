@@ -138,6 +138,7 @@ STORIES: Final = (
     Story("test_operator_jbod.py", 400, variant="[apache-kafka]", soak=True),
     Story(CLASSES, 20, "broker_moves"),
     Story(CLASSES, 30, "voter_moves"),
+    Story(CLASSES, 165, "maintenance_window", soak=True),
     Story("test_operator_combined.py", 190, variant="[runtime]", soak=True),
     Story("test_operator_combined.py", 300, variant="[apache-kafka]", soak=True),
     Story("test_operator_combined.py", 90, "one_secure_node", "[runtime]", soak=True),
