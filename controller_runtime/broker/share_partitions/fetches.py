@@ -206,16 +206,19 @@ class ShareFetches:
 
     def on_read(self, event: RecordsRead) -> Effects:
         fetch = self._reading.pop(event.work_id)
-        return self._long.begin(fetch.event, self._taken(fetch, event.data), outlives=True)
-
-    def _taken(self, fetch: ShareFetch, data: tuple[Data, ...]) -> Answering:
         self._taking.add(fetch)
+        return self._long.begin(fetch.event, self._answered(fetch, event.data), outlives=True)
+
+    def _answered(self, fetch: ShareFetch, data: tuple[Data, ...]) -> Answering:
         try:
             return (yield from self._take(fetch, data))
         finally:
             self._taking.discard(fetch)
 
     def _take(self, fetch: ShareFetch, data: tuple[Data, ...]) -> Answering:
+        if fetch.is_gone:
+            self._let_go(fetch)
+            return []
         total = sum(len(each) for each in data if not isinstance(each, ErrorCode))
         failed = any(isinstance(each, ErrorCode) for each in data)
         if total < fetch.min_bytes and not failed and not fetch.errors and self._now() < fetch.deadline:

@@ -220,22 +220,27 @@ def test_who_acknowledges_while_fetching_is_counted_as_if_it_had_only_acknowledg
 
 
 def test_nothing_is_acquired_for_whose_connection_ends_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every number of pieces of its answer: what it had, and what it was about to get, goes to others at once."""
+    """Before its answer is begun and after every number of pieces: what it had, and what it was about to get, goes to
+    others at once.
+    """
     moments = set()
-    for steps in range(12):
+    for steps in range(-1, 12):
         world = serving(0, 1)
         with monkeypatch.context() as patch:
             patch.setattr(pieces, "PIECE_UNITS", 1)
             first = world.send(fetch(world, "first", 0, 0, 1), connection=2)
             while not world.data:
                 world.see_metadata()
+            patch.setattr(pieces, "PIECE_UNITS", min(1, steps + 1))
+            world.see_metadata()
             world.perform_data()
             for _ in range(steps):
                 world.see_metadata()
             world.hang_up(2)
+            patch.setattr(pieces, "PIECE_UNITS", 1)
             world.settle()
             second = world.send(fetch(world, "second", 0, 0, 1), connection=3)
             world.settle()
         counts = [count for _, _, acquired in told(world, second) for *_, count in acquired]
         moments.add((first in world.answers, *counts))
-    assert moments == {(False, 2, 1), (True, 2, 2)}, "between the partitions, and after them"
+    assert moments == {(False, 1, 1), (False, 2, 1), (True, 2, 2)}, "before the partitions, between, and after them"
