@@ -21,6 +21,8 @@ from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
 ALLOWANCE_S: Final = 0.1
+ROUNDING_S: Final = 1e-6
+"""The pump adds up its hold-ups one by one: the last bits of such a sum differ from those of one subtraction."""
 
 
 class LeadsWithMajority:
@@ -69,8 +71,8 @@ class LeadsWithMajority:
 
     def _hold_up(self, machine: Machine, seconds: float) -> None:
         now, last = machine.now, self.told.get(machine.id, 0.0)
-        if seconds > now - last:
-            raise Violation(f"n{machine.id} says that it was held up for {seconds:.2f} of {now - last:.2f} s")
+        if seconds > now - last + ROUNDING_S:
+            raise Violation(f"n{machine.id} says that it was held up for {seconds!r} of {now - last!r} s")
         self.told[machine.id] = machine.taken_at
         heard, since = self.heard[machine.id], self.since[machine.id]
         heard.update({node: min(now, at + seconds) for node, at in heard.items()})

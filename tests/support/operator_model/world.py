@@ -738,7 +738,7 @@ class World:
             return False  # orphaned pods have nobody who makes them anew
         if pod is None:
             template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
-            if refused_by_kubernetes(template, self.made) or self._lacks_a_secret(template):
+            if refused_by_kubernetes(template, self.made) or self._lacks_a_volume(node_set.name, template):
                 return False
             if any(each not in self.claims for each in node_set.volumes.values()):
                 return False
@@ -772,8 +772,10 @@ class World:
                 self._run(node_id, pod)
         return (pod.stage, pod.hold) != before
 
-    def _lacks_a_secret(self, template: Mapping[str, Any]) -> bool:
+    def _lacks_a_volume(self, name: str, template: Mapping[str, Any]) -> bool:
         """A kubelet starts nothing of a pod before all of its volumes are there."""
+        if ("ConfigMap", name) not in self.children:
+            return True
         wanted = (each["secret"]["secretName"] for each in template["spec"].get("volumes") or () if "secret" in each)
         return any(each not in self.secrets for each in wanted)
 
