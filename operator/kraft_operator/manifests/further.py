@@ -36,7 +36,6 @@ def claim(cluster: KRaftCluster, group: Group, node_id: int, volume: str, storag
         spec["storageClassName"] = class_name
     if selector:
         spec["selector"] = json.loads(selector)
-    chosen = {**node_selector(cluster, group, node_id), names.LABEL_VOLUME: volume}
     owned = cluster.spec.volume_policy is VolumePolicy.DELETE
     return {
         "apiVersion": "v1",
@@ -44,11 +43,15 @@ def claim(cluster: KRaftCluster, group: Group, node_id: int, volume: str, storag
         "metadata": {
             "name": names.further_claim_name(cluster.name, group.name, node_id, volume),
             "namespace": cluster.namespace,
-            "labels": labels(cluster, chosen),
+            "labels": claim_labels(cluster, group, node_id, volume),
             **({"ownerReferences": [owner_reference(cluster)]} if owned else {}),
         },
         "spec": spec,
     }
+
+
+def claim_labels(cluster: KRaftCluster, group: Group, node_id: int, volume: str) -> dict[str, str]:
+    return labels(cluster, {**node_selector(cluster, group, node_id), names.LABEL_VOLUME: volume})
 
 
 def pod_volumes(cluster: KRaftCluster, group: Group, node_id: int) -> list[Manifest]:

@@ -1,7 +1,8 @@
 """A Strimzi `Kafka` and its `KafkaNodePool`s as a `KRaftCluster`, and the names of what was left out and why.
 
 Pure. The result is a new cluster: node ids, names of pods and the cluster's id are its own, and data comes over as it
-does between any two clusters. What this operator has no field for is never guessed: it is left out by its path.
+does between any two clusters. Of one that is taken over (`running`) ids, listeners and disks stay. What this operator
+has no field for is never guessed: it is left out by its path.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.parse_security import SECURED, secures
 from kraft_operator.plugin import strimzi_parts as parts
 from kraft_operator.plugin.strimzi_listeners import is_secure, listeners
-from kraft_operator.plugin.strimzi_parts import Object
+from kraft_operator.plugin.strimzi_parts import NotConvertible, Object
+from kraft_operator.plugin.strimzi_running import Running, going_on, running
 from kraft_operator.plugin.taking import Taken
 
 LABEL: Final = "strimzi.io/cluster"
@@ -38,10 +40,6 @@ WHY: Final = {
 """By the beginning of the path; what is not here has no place in a KRaftCluster."""
 
 
-class NotConvertible(ValueError):
-    """What keeps the whole from being converted, the remedy first."""
-
-
 @dataclass(slots=True)
 class Converted:
     resource: dict[str, Any]
@@ -49,9 +47,11 @@ class Converted:
     """Paths in Strimzi's resources, and why they have no place."""
     changed: list[str] = field(default_factory=list)
     """What is otherwise than it was."""
+    running: Running | None = None
+    """The cluster that is taken over; None: a new one is made."""
 
 
-def convert(documents: Sequence[Object]) -> Converted:
+def convert(documents: Sequence[Object], take_over_as: str | None = None) -> Converted:
     """Raises NotConvertible unless there is one Kafka, and a pool with controllers."""
     kafkas = [each for each in documents if each.get("kind") == "Kafka"]
     if len(kafkas) != 1:
@@ -63,11 +63,16 @@ def convert(documents: Sequence[Object]) -> Converted:
     kafka = Taken({key: each for key, each in kafkas[0].items() if key not in IGNORED}, "")
     meta = {key: kafkas[0]["metadata"][key] for key in ("name", "namespace") if key in kafkas[0]["metadata"]}
     made = Converted({"apiVersion": "kraft.quorate.dev/v1alpha1", "kind": "KRaftCluster", "metadata": meta})
+    if take_over_as is not None:
+        made.running = running(kafkas[0], pools, take_over_as)
+        meta["name"] = take_over_as
+        pools = [each for each in pools if each["metadata"]["name"] in made.running.pools]
     spec = made.resource["spec"] = _cluster(kafka, made)
     _groups(kafka, pools, spec, made)
     made.left_out += dict.fromkeys((f"Kafka {_whole(path)}", _why(path)) for path, _ in kafka.left())
     for each in documents:
-        if each.get("kind") not in ("Kafka", "KafkaNodePool"):
+        known = ("Kafka", "KafkaNodePool", *(("PersistentVolumeClaim",) if made.running is not None else ()))
+        if each.get("kind") not in known:
             made.left_out.append((f"{each.get('kind')} {each.get('metadata', {}).get('name', '')}", "not converted"))
     return made
 
@@ -80,10 +85,11 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
     if level := kafka.take("spec.kafka.metadataVersion"):
         spec["metadataVersion"] = {"policy": "Pinned", "value": str(level)}
     asked, name = kafka.take("spec.kafka.listeners") or [], str(made.resource["metadata"].get("name"))
-    security = is_secure(asked)
+    kept = made.running is not None
+    security = kept or is_secure(asked)
     if config := _config(kafka.take("spec.kafka.config") or {}, made, secure=security):
         spec["config"] = {"common": config}
-    found = listeners(asked, name, made.left_out, made.changed)
+    found = listeners(asked, name, made.left_out, made.changed, kept=kept)
     spec["endpoints"] = {"broker": found}
     spec["security"] = {"tls": {"mode": "Required" if security else "Disabled"}}
     if kafka.take("spec.kafka.authorization.type") == "simple" and security:
@@ -93,7 +99,7 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
     windows = parts.windows(kafka.take("spec.maintenanceTimeWindows") or [], made.left_out)
     if windows:
         spec["rollout"] = {"maintenanceWindows": windows}
-    return spec
+    return going_on(made.running, spec) if made.running is not None else spec
 
 
 def _config(config: Mapping[str, Any], made: Converted, *, secure: bool) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _groups(kafka: Taken, pools: Sequence[Object], spec: dict[str, Any], made: C
         made.left_out += [(f"{where} {path}", "has no place in a KRaftCluster") for path, _ in taken.left()]
         body = {"storage": storage, **group}
         if _is_combined(roles, replicas, storage, pools):
-            spec["controllers"] = {"role": "Combined", "replicas": replicas, "nodeIdRange": _ids(0), **body}
+            spec["controllers"] = {"role": "Combined", "replicas": replicas, **_ids(made, pool, 0), **body}
             spec["controllers"] |= {"rack": {"fromNodeLabel": rack}} if rack else {}
             if budget is not None:
                 why = "the budget of combined nodes follows the quorum"
@@ -141,18 +147,22 @@ def _groups(kafka: Taken, pools: Sequence[Object], spec: dict[str, Any], made: C
             if "controllers" in spec:
                 made.left_out.append((where, "a cluster has one group of controllers: the first one was taken"))
             else:
-                spec["controllers"] = {"replicas": _odd(replicas, where, made), "nodeIdRange": _ids(0), **body}
+                spec["controllers"] = {"replicas": _odd(replicas, where, made), **_ids(made, pool, 0), **body}
                 spec["controllers"]["storage"] = {key: each for key, each in storage.items() if key != "volumes"}
                 if "volumes" in storage and "broker" not in roles:
                     made.left_out.append((f"{where} spec.storage.volumes", "a controller has one volume"))
         if "broker" in roles:
             begin = FIRST_BROKER + IDS_OF_A_GROUP * len(brokers)
             name = _pool_name(str(pool["metadata"]["name"]), brokers, made)
-            brokers.append({"name": name, "replicas": replicas, "nodeIdRange": _ids(begin), **body})
+            brokers.append({"name": name, "replicas": replicas, **_ids(made, pool, begin), **body})
             brokers[-1] |= {"rack": {"fromNodeLabel": rack}} if rack else {}
             brokers[-1] |= {"disruptionBudget": {"maxUnavailable": budget}} if isinstance(budget, int) else {}
     spec["brokerPools"] = brokers
-    if deleted and all(deleted):
+    if made.running is not None and any(deleted):
+        made.changed.append(
+            "deleteClaim: volumes stay when the KRaftCluster is deleted: deletionPolicy.volumes is Retain"
+        )
+    elif deleted and all(deleted):
         spec["deletionPolicy"] = {"volumes": "Delete"}
 
 
@@ -170,8 +180,11 @@ def _odd(replicas: int, where: str, made: Converted) -> int:
     return allowed
 
 
-def _ids(start: int) -> dict[str, int]:
-    return {"start": start, "end": start + IDS_OF_A_GROUP - 1}
+def _ids(made: Converted, pool: Object, start: int) -> dict[str, Any]:
+    """Of a new group's nodes, from here on; nodes that run have theirs."""
+    if made.running is not None:
+        return made.running.ids(str(pool["metadata"]["name"]))
+    return {"nodeIdRange": {"start": start, "end": start + IDS_OF_A_GROUP - 1}}
 
 
 def _pool_name(name: str, pools: Sequence[Mapping[str, Any]], made: Converted) -> str:

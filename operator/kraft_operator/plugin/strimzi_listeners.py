@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kraft_operator.api.network import NODE_ID
 from kraft_operator.api.parse_login import CLAIM, MIN_SESSION_SECONDS, URL
+from kraft_operator.plugin import strimzi_running
 from kraft_operator.plugin.strimzi_parts import NO_PLACE, LeftOut, Object, given
 from kraft_operator.plugin.taking import Taken
 
@@ -32,11 +33,15 @@ def is_secure(asked: Sequence[Object]) -> bool:
     return any(each.get("tls") or each.get("authentication") for each in asked)
 
 
-def listeners(asked: Sequence[Object], cluster: str, left_out: LeftOut, changed: list[str]) -> list[dict[str, Any]]:
-    """The brokers' own comes first, as Strimzi's does unseen."""
-    secure = is_secure(asked)
-    found: list[dict[str, Any]] = [dict(REPLICATION)]
-    used = set(OWNED_PORTS)
+def listeners(
+    asked: Sequence[Object], cluster: str, left_out: LeftOut, changed: list[str], *, kept: bool = False
+) -> list[dict[str, Any]]:
+    """The brokers' own comes first, as Strimzi's does unseen. `kept`: of a cluster that runs, by names and ports as
+    they are; its nodes speak TLS whatever its clients do.
+    """
+    secure = kept or is_secure(asked)
+    found: list[dict[str, Any]] = [dict(strimzi_running.REPLICATION if kept else REPLICATION)]
+    used = set(strimzi_running.OWNED_PORTS if kept else OWNED_PORTS)
     for each in asked:
         taken = Taken(each, f"spec.kafka.listeners[{each.get('name')}]")
         kind = str(taken.take("type"))
@@ -52,6 +57,8 @@ def listeners(asked: Sequence[Object], cluster: str, left_out: LeftOut, changed:
             moved = next(other for other in range(19092, 19192) if other not in used)
             changed.append(f"{taken.path}: port {port} is taken here, it listens at {moved}")
             port = moved
+        if kept:
+            name = f"{str(each['name']).upper()}-{asked_port}"
         listener: dict[str, Any] = {"name": name, "port": port, "exposure": TYPES[kind]}
         outside = _outside(taken, kind, (cluster, str(each.get("name")), asked_port), left_out)
         if outside is None:
@@ -60,18 +67,21 @@ def listeners(asked: Sequence[Object], cluster: str, left_out: LeftOut, changed:
         tls = bool(taken.take("tls"))
         if secure:
             listener["authentication"] = _login(taken, left_out, changed)
-            if not tls:
+            if kept and not tls and listener["authentication"]["type"] == "None":
+                listener["tls"] = "Disabled"
+            elif not tls:
                 changed.append(f"{taken.path}: speaks TLS, as every listener of a secure cluster")
         found.append(listener | outside)
-        left_out += [(f"Kafka {path}", _why(path)) for path, _ in taken.left()]
+        left_out += [(f"Kafka {path}", _why(path, kept=kept)) for path, _ in taken.left()]
     return found
 
 
-def _why(path: str) -> str:
+def _why(path: str, *, kept: bool) -> str:
     if path.endswith(".networkPolicyPeers"):
         return "spec.networkPolicy.clientPeers is about all listeners of clients"
     if ".configuration.brokers" in path:
-        return "node ids are others here: say it in the listener's brokers, by the new ids"
+        others = "" if kept else "node ids are others here: "
+        return f"{others}say it in the listener's brokers, by {'the same' if kept else 'the new'} ids"
     if ".configuration.bootstrap.annotations" in path or ".configuration.bootstrap.labels" in path:
         return "passthrough.annotations and labels are of every Ingress of the listener"
     if path.endswith(".tlsTrustedCertificates"):
@@ -101,9 +111,7 @@ def _by_name(taken: Taken, named: tuple[str, str, int], left_out: LeftOut) -> di
     for hole, word in words.items():
         template = template.replace(hole, word)
     if not begin or NODE_ID not in template or _HOLE.search(template):
-        told = (
-            "name passthrough.bootstrapHost and brokerHost: node ids are others here, so hosts come of a hostTemplate"
-        )
+        told = "name passthrough.bootstrapHost and brokerHost: hosts come of the node's id by a hostTemplate"
         left_out.append((f"Kafka {taken.path}", f"{told} with {{nodeId}}"))
         return None
     found = {"bootstrapHost": begin, "brokerHost": template, "ingressClassName": taken.take("configuration.class")}

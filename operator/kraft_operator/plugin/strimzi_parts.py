@@ -22,6 +22,18 @@ _CRON: Final = re.compile(r"^\* \* ([0-9]{1,2})-([0-9]{1,2}) [?*] \* ([A-Z,?*]+)
 _MEMORY: Final = re.compile(r"^([0-9]+)([kKmMgG])?$")
 
 
+class NotConvertible(ValueError):
+    """What keeps the whole from being converted, the remedy first."""
+
+
+def volumes_of(asked: Object) -> list[dict[str, Any]]:
+    """What a pool's `storage` names, the volume with the metadata log first."""
+    if asked.get("type") != "jbod":
+        return [dict(asked)] if asked else []
+    found = [dict(each) for each in asked.get("volumes") or ()]
+    return sorted(found, key=lambda each: (each.get("kraftMetadata") != "shared", each.get("id", 0)))
+
+
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in values.items() if each not in (None, {}, [])}
 
@@ -30,13 +42,12 @@ def storage(asked: Object, where: str, left_out: LeftOut, changed: list[str]) ->
     """The volumes, and whether they go with the cluster. The first one has the metadata log."""
     taken = Taken(asked, "spec.storage")
     kind = taken.take("type")
-    volumes = [dict(each) for each in taken.take("volumes") or []] if kind == "jbod" else [dict(asked)]
+    taken.take("volumes")
     left_out += [(f"{where} {path}", NO_PLACE) for path, _ in (taken.left() if kind == "jbod" else ())]
-    claims = [each for each in volumes if each.get("type") == "persistent-claim"]
+    claims = [each for each in volumes_of(asked) if each.get("type") == "persistent-claim"]
     if not claims:
         changed.append(f"{where}: storage {kind} is a volume of 10Gi here: disks have an identity and stay")
         return {"size": "10Gi"}, True
-    claims.sort(key=lambda each: each.get("kraftMetadata") != "shared")
     first, delete = _volume(claims[0], where, left_out)
     further = [(f"v{each.get('id', number)}", *_volume(each, where, left_out)) for number, each in enumerate(claims)][
         1:

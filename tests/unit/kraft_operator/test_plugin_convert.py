@@ -15,7 +15,8 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.roles import COMBINED
 from kraft_operator.plugin import convert as plugin
 from kraft_operator.plugin.main import main
-from kraft_operator.plugin.strimzi import WHY, NotConvertible, convert, told
+from kraft_operator.plugin.strimzi import WHY, convert, told
+from kraft_operator.plugin.strimzi_parts import NotConvertible
 from kraft_operator.plugin.taking import Taken
 
 pytestmark = pytest.mark.unit
