@@ -7,7 +7,7 @@ his is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 Hosts = Mapping[str, int]
@@ -16,6 +16,7 @@ DENIED: Final = 16
 LITERAL: Final = 3
 PREFIXED: Final = 4
 EVERY_NAME: Final = "*"
+EVERYBODY: Final = "User:*"
 SHARDS: Final = 256
 FEW: Final = 200
 """So many entries are copied for each change of one of them."""
@@ -34,16 +35,15 @@ class Spread(Generic[Value]):
     changes. As `sharded`, but the dict comes from `hash()`, which a name computes once: nobody may rely on the order.
     """
 
-    __slots__ = ("mask", "parts", "size")
+    __slots__ = ("get", "mask", "parts", "size")
 
     def __init__(self, parts: tuple[dict[str, Value], ...] = ({},), size: int = 0) -> None:
         self.parts = parts
         self.mask = len(parts) - 1
         """A name is in the part with the number `hash(name) & mask`."""
         self.size = size
-
-    def get(self, name: str) -> Value | None:
-        return self.parts[hash(name) & self.mask].get(name)
+        self.get: Callable[[str], Value | None] = _among(parts) if self.mask else parts[0].get
+        """Of a name; the dict's own where there is one, because every decision looks up several."""
 
     def changed(self, changes: Mapping[str, Value | None]) -> Spread[Value]:
         """None: without this name."""
@@ -70,6 +70,15 @@ class Spread(Generic[Value]):
         return Spread(parts, self.size)
 
 
+def _among(parts: tuple[dict[str, Value], ...]) -> Callable[[str], Value | None]:
+    mask = len(parts) - 1
+
+    def get(name: str) -> Value | None:
+        return parts[hash(name) & mask].get(name)
+
+    return get
+
+
 class Subject:
     """What is said of one principal about resources of one type. It never changes."""
 
@@ -82,18 +91,16 @@ class Subject:
 
     def about(self, name: str) -> list[Said]:
         """Of each pattern that the resource matches, what it says of him."""
-        literal, mask = self._literal.parts, self._literal.mask
-        said = literal[hash(name) & mask].get(name)
+        literal, prefixed, size = self._literal.get, self._prefixed.get, len(name)
+        said = literal(name)
         found = [] if said is None else [said]
         if name != EVERY_NAME:
-            said = literal[hash(EVERY_NAME) & mask].get(EVERY_NAME)
+            said = literal(EVERY_NAME)
             if said is not None:
                 found.append(said)
-        prefixed, mask, size = self._prefixed.parts, self._prefixed.mask, len(name)
         for length in self._lengths:
             if length <= size:
-                begin = name[:length]
-                said = prefixed[hash(begin) & mask].get(begin)
+                said = prefixed(name[:length])
                 if said is not None:
                     found.append(said)
         return found
@@ -121,14 +128,21 @@ _NOTHING: Final[Mapping[int, Subject]] = {}
 class RightsImage:
     """Read side: principals, and by type of resource what is said of them. It never changes."""
 
-    __slots__ = ("_subjects",)
+    __slots__ = ("_everybody", "_subjects")
 
     def __init__(self, subjects: Spread[Mapping[int, Subject]]) -> None:
         self._subjects = subjects
+        self._everybody = subjects.get(EVERYBODY) or _NOTHING
 
-    def subject(self, principal: str, resource_type: int) -> Subject | None:
-        subjects = self._subjects
-        return subjects.parts[hash(principal) & subjects.mask].get(principal, _NOTHING).get(resource_type)
+    def subjects(self, principal: str, resource_type: int) -> list[Subject]:
+        """He, and everybody: those of whom anything is said about resources of the type."""
+        found = []
+        own = self._subjects.get(principal)
+        if own is not None and (subject := own.get(resource_type)) is not None:
+            found.append(subject)
+        if (subject := self._everybody.get(resource_type)) is not None:
+            found.append(subject)
+        return found
 
     def changed(self, changes: Mapping[str, Mapping[Change, Hosts | None]]) -> RightsImage:
         """With other words of these principals in these patterns; None: a pattern does not name him any more."""

@@ -19,7 +19,6 @@ from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.values import dataclass
 
 CLASS_NAME: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-EVERYBODY: Final = "User:*"
 EVERY_HOST: Final = "*"
 
 _ALL: Final = 1 << 2
@@ -88,10 +87,7 @@ class AuthorizerRules:
             return _NOT_READY
         permit, deny, host = _PERMIT[operation], _DENY[operation], client.host
         by = ""
-        for principal in (client.principal, EVERYBODY):
-            subject = acls.rights.subject(principal, resource_type)
-            if subject is None:
-                continue
+        for subject in acls.rights.subjects(client.principal, resource_type):
             for pattern, hosts in subject.about(name):
                 bits = hosts.get(host, 0) | hosts.get(EVERY_HOST, 0)
                 if bits & deny:
@@ -122,9 +118,8 @@ def _shown(resource_type: int, kind: int, name: str) -> str:
 def _decide_for_any(acls: AclsImage, client: Client, operation: Operation, resource_type: int) -> Decision:
     allowed: list[tuple[int, str]] = []
     denied: set[tuple[int, str]] = set()
-    for principal in (client.principal, EVERYBODY):
-        subject = acls.rights.subject(principal, resource_type)
-        for kind, name, hosts in () if subject is None else subject.patterns():
+    for subject in acls.rights.subjects(client.principal, resource_type):
+        for kind, name, hosts in subject.patterns():
             bits = hosts.get(client.host, 0) | hosts.get(EVERY_HOST, 0)
             if bits & _DENY[operation]:
                 denied.add((kind, name))

@@ -20,6 +20,10 @@ from controller_runtime.parts.failed_requests import name_of
 from controller_runtime.protocol.authorized_operations import Operation
 
 MAX_REMEMBERED: Final = 20_000
+MAX_NAME: Final = 300
+"""Characters of a name that is remembered: a client chooses names, which may have 32,767, and names of topics are
+shorter.
+"""
 MAX_AUDIT_LINES: Final = 20
 """In a second; what is more is counted."""
 MAX_SHOWN: Final = 300
@@ -72,7 +76,7 @@ class Authority:
                 found = self.rules.decide_for_any(acls, client, operation, _TYPES[resource])
             else:
                 found = self.rules.decide(acls, client, operation, _TYPES[resource], name)
-            if is_newest:
+            if is_newest and len(question[3]) <= MAX_NAME:
                 if len(self._found) >= MAX_REMEMBERED:
                     self._found.clear()
                 self._found[question] = found
