@@ -21,7 +21,7 @@ REQUIRED: Final = (
     "SIM", "INV", "RFT", "PV", "FET", "SNP", "RCF",  # the quorum
     "QC", "CLU", "REP", "ELR", "CFG", "FEA", "IMG", "API", "STO", "INT",  # the controller
     "ISR", "DIR", "FLW", "PRD", "FCH", "QRY", "LOG", "CLN", "GRP", "OFF", "CGP", "TXN", "QUO",  # the broker
-    "SSL", "SAS", "TOK", "ACL", "SEC", "ATK",  # security
+    "SSL", "SAS", "TOK", "ACL", "SEC", "OPS", "ATK",  # security
 )  # fmt: skip
 SUFFIXES: Final = {".py", ".txt"}
 _NAMED: Final = re.compile(r"\b([A-Z]{2,3})-(\d{2})\b((?:\s*(?:\.\.|,|and|to|-)\s*\d{2}\b)*)")

@@ -80,8 +80,8 @@ def serves(place: str, port: int) -> bool:
 def test_a_plaintext_cluster_becomes_secure_below_a_producer(
     story: Story, running: OperatorProcess, tmp_path: Path
 ) -> None:
-    """OPS-07: what was acknowledged is read back, nothing pauses longer than for a roll, the plaintext listener of the
-    controllers is gone in the end, the clients' one is its owner's.
+    """OPS-07, with Apache Kafka's image OPS-13: what was acknowledged is read back, nothing pauses longer than for a
+    roll, the plaintext listener of the controllers is gone in the end, the clients' one is its owner's.
     """
     servers = ",".join(f"{host(story, f'b-{node}')}:9092" for node in (100, 101))
     story.kubernetes.kubectl(

@@ -83,7 +83,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureWorld]:
 
 
 def test_java_and_ours_are_one_cluster_over_mutual_tls(world: SecureWorld) -> None:
-    """Voters and brokers of both kinds; Java's tools ask ours, and what is registered names the protocol."""
+    """Voters and brokers of both kinds, by PEM files (OPS-13); Java's tools ask ours, and what is registered names the
+    protocol.
+    """
     said = world.java_tool("kafka-metadata-quorum", "describe", "--replication", at=world.quorum.bootstrap)
     assert (said.count("Leader"), said.count("Follower"), said.count("Observer")) == (1, 2, 2), said
     world.java_tool("kafka-topics", "--create", "--topic", "on-java", "--replica-assignment", f"{JAVA}", at=world.ours)

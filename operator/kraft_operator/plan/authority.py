@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.credentials import Credentials, Turn, TurnAuthority
+from kraft_operator.credentials import Authority, Credentials, Turn, TurnAuthority
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan.security import not_ours, wanted_certificates
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -65,16 +65,26 @@ def _next(now: Situation, seen: Credentials) -> tuple[Turn | None, str]:
         return Turn.FORGET, "another authority signs; everybody gets a certificate of it"
     if now.cluster.rotate and now.cluster.rotate != known.asked:
         return Turn.TRUST, "another authority is asked for"
+    if _has_ended(now, authority):
+        return Turn.TRUST, "the authority has ended: nobody trusts anybody before another one signs"
     if now.date is not None and now.date.timestamp() >= renewed_from(authority.begins, authority.ends):
         return Turn.TRUST, "two thirds of the authority's life are over"
     return None, ""
+
+
+def _has_ended(now: Situation, authority: Authority) -> bool:
+    """Then no node takes any certificate of it: there is no quorum to wait for, nobody who could prove anything, and no
+    connection to lose.
+    """
+    return now.date is not None and now.date.timestamp() >= authority.ends
 
 
 def _held(now: Situation, seen: Credentials) -> str:
     """What keeps the next step; empty when nothing does."""
     if others := not_ours(now):
         return f"{called('node', others)} {verb(others, 'has', 'have')} to be taken over first (C0)"
-    if now.observed.quorum.state is not QuorumState.AVAILABLE:
+    ended = seen.authority is not None and _has_ended(now, seen.authority)
+    if now.observed.quorum.state is not QuorumState.AVAILABLE and not ended:
         return "the quorum has to be available first"
     if seen.published != seen.trusted or any(due(wanted_certificates(now), seen, None)):
         return "what the last step asks for is being written"
@@ -84,7 +94,7 @@ def _held(now: Situation, seen: Credentials) -> str:
     ):
         return "the Secrets of users are being written"
     known = seen.succession
-    if now.foreseen or not known.trusted:
+    if now.foreseen or not known.trusted or ended:
         return ""
     if missing := _unproven(now, seen):
         what = "trust it" if known.successor else "show a certificate of it"

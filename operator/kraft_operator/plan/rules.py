@@ -62,7 +62,7 @@ from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
 from kraft_operator.plan.rollout.rolling import roll_pods
 from kraft_operator.plan.rollout.versions import finalize_versions
-from kraft_operator.plan.securing import become_secure
+from kraft_operator.plan.securing import become_secure, tell_who_waits
 from kraft_operator.plan.security import keep_certificates, keep_the_mode
 from kraft_operator.plan.situation import NOTHING, Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
@@ -177,6 +177,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     recover_quorum,
     keep_guarded,
     keep_certificates,
+    tell_who_waits,
     sync_children,
     tell_racks,
 )

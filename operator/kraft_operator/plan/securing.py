@@ -29,7 +29,7 @@ from kraft_operator.api.security import AuthorizationMode, CertificateSource, St
 from kraft_operator.api.spec import LifecycleState
 from kraft_operator.api.stages import Formed, formed
 from kraft_operator.credentials import EnterStage
-from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.ledger import Formation, Ledger, RunningOperation
 from kraft_operator.manifests.context import Context, NodePlan
 from kraft_operator.observed import Pod, QuorumState
 from kraft_operator.plan.security import certificates_stand
@@ -47,6 +47,7 @@ QUIET: Final = "nobody uses the controllers' plaintext listener"
 
 
 def become_secure(now: Situation) -> Verdict:
+    """One stage further, or why not."""
     ledger, security = now.ledger, now.cluster.spec.security
     if ledger is None or ledger.formation is not Formation.FORMED:
         return NOTHING
@@ -72,6 +73,21 @@ def become_secure(now: Situation) -> Verdict:
     was_plaintext = here.migrated or here.stage is Stage.PLAIN
     found = Formed(there, migrated=was_plaintext and there > Stage.PLAIN, back=back and there > Stage.PLAIN)
     return replace(_entering(now, ledger, found), suspects=suspects)
+
+
+def tell_who_waits(now: Situation) -> Verdict:
+    """No stage is entered, and none is left, while a lost quorum is recovered: for that the way waits."""
+    ledger = now.ledger
+    if ledger is None or ledger.operation is None or now.cluster.formed != ledger.security or now.cluster.kept_mode:
+        return NOTHING
+    here, aim = formed(ledger.security), _aim(now)
+    if not here.migrated or aim == here.stage:
+        return NOTHING
+    return Verdict(findings=(_told(here.stage, aim, _carried_out_first(ledger.operation)),))
+
+
+def _carried_out_first(operation: RunningOperation) -> str:
+    return f"KRaftOperation {operation.name} is carried out first"
 
 
 def is_quiet(suspicion: str) -> bool:
@@ -142,7 +158,9 @@ def _refusal(now: Situation) -> str:
 def _unsteady(now: Situation, ledger: Ledger) -> Iterator[str]:
     """Why the stage of the moment does not stand yet."""
     quorum, brokers, spec = now.observed.quorum, now.observed.brokers, now.cluster.spec
-    if now.stepped or ledger.operation is not None:
+    if ledger.operation is not None:
+        yield _carried_out_first(ledger.operation)
+    if now.stepped:
         yield "another step comes first"
     if behind := sorted(node.node_id for node in now.nodes if not _runs_the_newest(now, ledger, node)):
         yield f"{called('node', behind)} {verb(behind, 'does', 'do')} not run it yet"

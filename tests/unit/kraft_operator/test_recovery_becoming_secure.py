@@ -9,6 +9,7 @@ import pytest
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.parse import read_cluster
 from kraft_operator.operations.operation import Phase, parse_operation
+from kraft_operator.plan.securing import BECOMES
 from support.operator_model.migrations import STAGES, security, stage, tick, violations, walked, watched
 from support.operator_model.secure_runs import SecureRun
 from support.sampling import SOAK
@@ -20,7 +21,9 @@ ALL = {0, 1, 2}
 
 
 def recovered(run: SecureRun, survivor: int) -> None:
-    """Its owner approves what is found; the operator's passes and the kubelet's moves, until it has succeeded."""
+    """Its owner approves what is found; the operator's passes and the kubelet's moves, until it has succeeded. The way
+    waits meanwhile, and says for what.
+    """
     world = run.world
     for node_id in ALL - {survivor}:
         world.delete_claim(node_id)
@@ -28,12 +31,13 @@ def recovered(run: SecureRun, survivor: int) -> None:
     for _ in range(80):
         assert world.ledger is not None
         world.cluster = formed_with(read_cluster(run.api.resource), world.ledger.security)
-        world.reconcile()
+        told = [each.message for each in world.reconcile().findings if each.reason == BECOMES]
         world.kubelet()
         assert not world.broken, world.broken
         assert not (found := list(violations(run))), (stage(run), found)
         seen = parse_operation(world.operations["r"])
         if seen.phase is Phase.WAITING_APPROVAL:
+            assert [each.partition(": ")[2] for each in told] == ["KRaftOperation r is carried out first"]
             world.trust("r", str(seen.status["verdict"]["hash"]))
         if seen.phase is Phase.SUCCEEDED and set(world.running_voters()) == ALL:
             return
