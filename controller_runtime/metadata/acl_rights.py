@@ -70,7 +70,7 @@ class Spread(Generic[Value]):
         return Spread(parts, self.size)
 
 
-def _among(parts: tuple[dict[str, Value], ...]) -> Callable[[str], Value | None]:
+def _among(parts: tuple[Mapping[str, Value], ...]) -> Callable[[str], Value | None]:
     mask = len(parts) - 1
 
     def get(name: str) -> Value | None:
