@@ -4,10 +4,12 @@ fail-overs, trimming and damage; what it must not keep is refused in a word.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +19,10 @@ from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.record_batch import batch_headers
 from controller_runtime.storage.filesystem import OsFileSystem
 from kraft_operator.operations.survivors import findings, survivors
+from metadata_pipeline.archive.following import Follower, Settings
 from metadata_pipeline.archive.opening import DIRECTORY
 from metadata_pipeline.jobs.ingest import ingest
+from metadata_pipeline.wire.fleet import Quorum
 from storage_guard.copies import CopyReport, Helper
 from storage_guard.helping import help_out
 from storage_guard.recover import Order, recover
@@ -121,6 +125,43 @@ def test_an_archive_that_the_quorum_trimmed_past_keeps_what_it_had_and_says_so(t
         found = survey(OsFileSystem(), str(home))
     assert found.known > now["start"]
     assert found.end == found.known, "an archive keeps nothing but what a leader called committed"
+
+
+async def test_a_clock_that_jumps_ahead_lets_go_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The follower in this process, whose clock is set; the quorum's stays right."""
+    home, real, ahead = tmp_path / "archive", time.time, [0.0]
+    monkeypatch.setattr("time.time", lambda: real() + ahead[-1])
+    aside = home / "aside-1" / DIRECTORY
+    aside.mkdir(parents=True, mode=0o700)
+    (aside / "00000000000000000000.log").touch()
+
+    async def follow(until: Callable[[set[str]], bool]) -> set[str]:
+        """The snapshots that are there when it is so."""
+        stop = asyncio.Event()
+        quorum = Quorum("archived", cluster.bootstrap_controllers, CLUSTER_ID)
+        settings = Settings(home, quorum, keep_seconds=3600.0, poll_seconds=0.1, snapshot_seconds=0.3)
+        following = asyncio.create_task(Follower(settings, print).run(stop))
+        try:
+            async with asyncio.timeout(60):
+                while not until(found := {each.name for each in (home / DIRECTORY).glob("*.checkpoint")}):
+                    await asyncio.sleep(0.05)
+        finally:
+            stop.set()
+            await following
+        return found
+
+    def jumped(found: set[str]) -> bool:
+        if len(found) == 2:
+            ahead.append(365 * 24 * 3600.0)
+        return len(found) >= 4
+
+    with Cluster(tmp_path, controllers=1, extra={**PRUNING, "metadata.max.retention.bytes": "1000000"}) as cluster:
+        cluster.start()
+        kept = await follow(jumped)
+        assert len(ahead) > 1, "it was asked what may go after the clock had jumped"
+        assert aside.exists()
+        await follow(lambda found: bool(found) and not kept & found)
+        assert not aside.exists(), "whoever starts by this clock has no other"
 
 
 def test_what_is_not_the_archives_quorum_any_more_is_refused_and_nothing_of_it_is_kept(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import base64
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +27,7 @@ from metadata_pipeline.archive.problems import StoreProblem, StoreStanding
 from metadata_pipeline.archive.shipping import Shipper, StoreSettings, open_objects
 from metadata_pipeline.archive.telling import Telling
 from metadata_pipeline.store.bucket import Bucket
-from metadata_pipeline.wire.files import log_name
+from metadata_pipeline.wire.files import log_name, snapshot_name
 from metadata_pipeline.wire.leader import Mark
 from storage_guard.survey import survey
 from support.disks.log_fleet import History, topic
@@ -68,6 +69,7 @@ class Local:
     start: int = 0
     begun: str = "1.0"
     cluster: str = CLUSTER
+    snapshots: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.history.batches:
@@ -87,7 +89,14 @@ class Local:
 
     def seen(self) -> Telling:
         mark = Mark(self.history.end, self.history.epoch)
-        return replace(NOBODY, cluster_id=self.cluster, begun=self.begun, start=self.start, mark=mark)
+        return replace(
+            NOBODY, cluster_id=self.cluster, begun=self.begun, start=self.start, mark=mark, snapshots=self.snapshots
+        )  # fmt: skip
+
+    def takes_a_snapshot(self) -> None:
+        mark = Mark(self.history.end, self.history.epoch)
+        (self.home / DIRECTORY / snapshot_name(mark)).write_bytes(b"of what was so at its end")
+        self.snapshots = (*self.snapshots, mark)
 
     def shipper(self, url: str, **settings: object) -> Shipper:
         asked = replace(StoreSettings(url, piece_seconds=0, verify_seconds=0), **settings)  # type: ignore[arg-type]
@@ -240,6 +249,27 @@ def test_what_is_there_is_proven_once_the_first_piece_is_there(url: str, tmp_pat
     assert shipper.telling.verified_end == end, "and then in its time"
     local.begun = "2.0"
     assert shipped(shipper) == shipper.telling.verified_end, "another beginning is proven, too"
+
+
+def test_a_clock_that_jumps_ahead_lets_go_of_nothing_in_the_store(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = Local(tmp_path / "a")
+    shipper = local.shipper(url, keep_seconds=3600.0)
+    for _ in range(2):
+        local.grows()
+        local.takes_a_snapshot()
+        shipped(shipper)
+    ahead = time.time() + 365 * 24 * 3600
+    monkeypatch.setattr("time.time", lambda: ahead)
+    local.grows()
+    assert shipped(shipper) == local.history.end
+    assert shipper.telling.verified == ahead, "it was looked for what may go"
+    assert (shipper.telling.start, len(Bucket(url).names("snapshots"))) == (0, 2)
+    later = local.shipper(url, keep_seconds=3600.0)
+    shipped(later)
+    assert len(Bucket(url).names("snapshots")) == 1, "whoever starts by this clock has no other"
+    assert later.telling.start == local.snapshots[1].end
 
 
 def test_what_the_store_lost_is_named_and_put_again_if_the_disk_has_it(url: str, tmp_path: Path) -> None:
