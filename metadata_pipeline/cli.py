@@ -356,14 +356,14 @@ def _ask(options: argparse.Namespace) -> int:
     with _session(options) as spark:
         open_views(spark, options.output)
         offsets = placed(spark, options.output, asked.times, asked.clusters)
-        query = command.query_of(options, state, asked.placed(offsets))
-        frame = spark.sql(query).limit(options.limit)
-        rows = frame.collect()
+        asked = asked.placed(offsets)
+        query = command.query_of(options, state, asked)
+        columns, rows = command.answered(options.question, spark.sql(query), asked, options.limit)
     match options.format:
         case "json":
             print(command.as_json(rows))
         case "csv":
-            print(command.as_csv(rows, frame.columns))
+            print(command.as_csv(rows, columns))
         case _:
             print(render_rows(rows))
     return 0

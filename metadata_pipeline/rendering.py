@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 
 
-def render_rows(rows: Sequence[Any]) -> str:
-    """Rows of Spark as a text table."""
-    if not rows:
+def render_rows(found: Sequence[Any]) -> str:
+    """Rows of Spark, or what is like them, as a text table."""
+    if not found:
         return "(no rows)"
-    names = list(rows[0].asDict())
+    rows = [row if isinstance(row, dict) else row.asDict() for row in found]
+    names = list(rows[0])
     cells = [[_cell(row[name]) for name in names] for row in rows]
     widths = [max(len(name), *(len(line[at]) for line in cells)) for at, name in enumerate(names)]
     lines = [names, ["-" * width for width in widths], *cells]

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -95,31 +96,39 @@ def _moment(text: str | None, option: str) -> Moment | None:
 
 def _since(text: str | None) -> Moment | None:
     """Behind what is earlier."""
-    time = _time(text, "--since")
-    return None if time is None else Moment(time=time - timedelta(microseconds=1))
+    at = _time(text, "--since")
+    return None if at is None else Moment(time=at - timedelta(microseconds=1))
 
 
 def _time(text: str | None, option: str) -> datetime | None:
     if text is None:
         return None
     try:
-        time = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except ValueError as error:
         raise PipelineError(f"{option} {text!r} is no ISO time", "for example 2026-11-01T03:00:00") from error
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def as_json(rows: Sequence[Any]) -> str:
-    return json.dumps([row.asDict() for row in rows], default=_plain, indent=1)
+def answered(name: str, frame: Any, asked: Asked, limit: int) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """The columns and the rows of a question whose query Spark has planned."""
+    one = question(name)
+    if one.told is None:
+        return tuple(frame.columns), [row.asDict() for row in frame.limit(limit).collect()]
+    return one.columns, one.told(frame.collect(), asked, round(time.time() * 1000))[:limit]
 
 
-def as_csv(rows: Sequence[Any], columns: Sequence[str]) -> str:
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(rows, default=_plain, indent=1)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """With its header, also when there is no row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow(json.dumps(it) if isinstance(it, list) else _plain(it) for it in row)
+        writer.writerow(json.dumps(it) if isinstance(it, list) else _plain(it) for it in row.values())
     return out.getvalue().rstrip("\n")
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from metadata_pipeline.lake.rows import quoted
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.tables.moments import offset_of_each
+from metadata_pipeline.tables.silences import silences, steps_of, steps_sql
 
 _FOREVER: Final = "timestamp'9999-12-31 00:00:00'"
 _SECONDS: Final = "round((unix_millis({until}) - unix_millis({since})) / 1000, 1)"
@@ -31,6 +32,11 @@ class Moment:
     def at(self, prefix: str = "") -> str:
         """Its offset, in SQL."""
         return offset_of_each(self.offsets, prefix) if self.offset is None else str(self.offset)
+
+    def is_before(self, cluster: str, offset: int) -> bool:
+        """The same of one row; nothing is behind a moment that a cluster does not have."""
+        at = self.offsets.get(cluster) if self.offset is None else self.offset
+        return at is not None and offset > at
 
     def valid(self) -> str:
         """What was so then."""
@@ -76,13 +82,18 @@ def _placed(moment: Moment | None, offsets: Mapping[datetime, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`needs`: options without which it has no answer."""
+    """`needs`: options without which it has no answer. `told`: makes the answer of the query's rows, at a time in
+    milliseconds; None: they are it.
+    """
 
     name: str
     title: str
     sql: str | Callable[[Asked], str]
     since: str = ""
     needs: tuple[str, ...] = field(default=())
+    told: Callable[[Sequence[Any], Asked, int], list[dict[str, Any]]] | None = None
+    columns: tuple[str, ...] = ()
+    """Of what `told` makes."""
 
     def query(self, asked: Asked) -> str:
         return self.sql(asked) if callable(self.sql) else self.sql.format(of=asked.of(self.since))
@@ -190,6 +201,22 @@ JOIN (SELECT resource_type, resource_name, name FROM held GROUP BY ALL
 ORDER BY h.resource_type, h.resource_name, h.name, h.cluster_id"""
 
 
+SILENCE_MS: Final = 1000
+
+
+def _silences(rows: Sequence[Any], asked: Asked, now_ms: int) -> list[dict[str, Any]]:
+    """`since`: what the last record before it says."""
+    return [
+        {
+            "cluster_id": it.cluster, "offset": it.offset, "epoch": it.epoch,
+            "since": datetime.fromtimestamp(it.begin_ms / 1000, UTC).replace(tzinfo=None),
+            "seconds": round(it.lasted_ms / 1000, 1),
+        }
+        for it in silences(steps_of(rows), SILENCE_MS, now_ms)
+        if asked.since is None or asked.since.is_before(it.cluster, it.offset)
+    ]  # fmt: skip
+
+
 QUESTIONS: Final = (
     Question(
         "leaders",
@@ -240,12 +267,10 @@ FROM configs WHERE {of} ORDER BY cluster_id, resource_type, resource_name, name,
     Question("at", "What did the cluster look like at one moment (--from), or now?", _moment),
     Question(
         "silences",
-        "When was nobody in charge? (more than a second without a record)",
-        """SELECT cluster_id, offset, epoch, timestamp, seconds FROM (
-  SELECT cluster_id, offset, epoch, timestamp, round((unix_millis(timestamp) - unix_millis(lag(timestamp) OVER
-    (PARTITION BY cluster_id, stretch ORDER BY offset))) / 1000, 1) AS seconds FROM committed)
-WHERE {of} AND seconds > 1 ORDER BY seconds DESC, cluster_id, offset""",
-        "offset",
+        "When was nobody in charge? (more than a second without a record, less what a leader's clock made of it)",
+        lambda asked: steps_sql(SILENCE_MS, asked.of("")),
+        told=_silences,
+        columns=("cluster_id", "offset", "epoch", "since", "seconds"),
     ),
     Question(
         "former-acls",

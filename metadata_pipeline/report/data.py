@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from metadata_pipeline.lake.rows import frame_of
+from metadata_pipeline.tables.silences import silences, steps_of, steps_sql
 from metadata_pipeline.together import together
 
 BUCKETS: Final = 96
@@ -69,13 +70,7 @@ SELECT cluster_id, topic, count(*) AS partitions, sum(size(replicas)) AS replica
        count_if(size(isr) < size(replicas)) AS short_of_isr, count_if(leader < 0) AS leaderless
 FROM partitions WHERE valid_to IS NULL GROUP BY cluster_id, topic ORDER BY cluster_id, partitions DESC, topic"""
 
-_BEFORE: Final = "lag(timestamp) OVER (PARTITION BY cluster_id, stretch ORDER BY offset)"
-_SILENCES: Final = f"""
-SELECT cluster_id, offset, {_MS.format("timestamp")} - gap AS begin, gap FROM (
-  SELECT cluster_id, offset, timestamp,
-    {_MS.format("timestamp")} - {_MS.format(_BEFORE)} AS gap
-  FROM committed)
-WHERE gap > {SILENCE_MS} ORDER BY cluster_id, gap DESC"""
+_STEPS: Final = steps_sql(SILENCE_MS)
 
 _DELETED: Final = f"""
 SELECT cluster_id, name, {_MS.format("valid_to_time")} AS at, valid_to AS offset FROM topics WHERE valid_to IS NOT NULL
@@ -91,14 +86,14 @@ _PROVISIONAL: Final = (
 )
 
 
-def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
+def collect(spark: Any, *, audited: bool, now_ms: int) -> dict[str, Any]:
     """The numbers of all clusters; the views of `tables.as_of.open_views` are there. `audited`: whether there is a
     table `findings`.
     """
     lists = {
         "types": (_TYPES, 60), "leaders": (_LEADERS, MOST_LEADERS), "brokers": (_FENCED, MOST_FENCED),
         "churn": (_CHURN, BUCKETS),
-        "growth": (_GROWTH, 100_000), "topics": (_TOPICS, MOST_TOPICS), "silences": (_SILENCES, MOST_GAPS),
+        "growth": (_GROWTH, 100_000), "topics": (_TOPICS, MOST_TOPICS),
         "deleted": (_DELETED, 50),
         "provisional": (_PROVISIONAL, 50),
     }  # fmt: skip
@@ -106,7 +101,7 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {cluster: {"span": span} for cluster, span in _spans(answers[_TYPES]).items()}
     spans = [(cluster, it["span"]["begin"], it["span"]["end"]) for cluster, it in found.items()]
     frame_of(spark, spans, SPANS).createOrReplaceTempView("report_spans")
-    asked = [*([_FINDINGS] if audited else []), *(sql for sql, _ in lists.values() if sql != _TYPES)]
+    asked = [*([_FINDINGS] if audited else []), _STEPS, *(sql for sql, _ in lists.values() if sql != _TYPES)]
     answers |= zip(asked, together([partial(_rows, spark, sql) for sql in asked]), strict=True)
     for name, (sql, most) in lists.items():
         grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -120,6 +115,11 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
             shown[f"{name}_in_all"] = len(rows)
             if name == "topics":
                 shown |= {total: sum(row[total] for row in rows) for total in ("leaderless", "short_of_isr")}
+    silent: dict[str, list[dict[str, int]]] = defaultdict(list)
+    for it in silences(steps_of(answers[_STEPS]), SILENCE_MS, now_ms):
+        silent[it.cluster].append({"offset": it.offset, "begin": it.begin_ms, "gap": it.lasted_ms})
+    for cluster, shown in found.items():
+        shown |= {"silences": silent[cluster][:MOST_GAPS], "silences_in_all": len(silent[cluster])}
     findings = [row.asDict() for row in answers.get(_FINDINGS, [])]
     return {
         "clusters": {cluster: found[cluster] for cluster in sorted(found)},

@@ -46,10 +46,11 @@ def report(
         state = open_views(spark, home, views or Views(spark, home, keeps=FEW_ROWS))
         if not state.of("partitions"):
             raise PipelineError(f"{home} has no tables yet", f"kraft-pipeline tables --output {home}")
-        data = collect(spark, audited=bool(state.of("findings")))
+        made_ms = round(time.time() * 1000)
+        data = collect(spark, audited=bool(state.of("findings")), now_ms=made_ms)
     numbers = path.with_suffix(".json")
     write_whole(numbers, json.dumps(data, indent=1, sort_keys=True))
-    write_whole(path, render(data, title, round(time.time() * 1000)))
+    write_whole(path, render(data, title, made_ms))
     return Reported(path, numbers, len(data["clusters"]), data["findings_in_all"], time.monotonic() - started)
 
 

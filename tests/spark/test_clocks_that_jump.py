@@ -36,13 +36,15 @@ CLOCKS = (0, 0, -HOUR, YEAR, -START_MS, 0)
 """How wrong the clock of one leader after another is."""
 TURN = 12
 """Batches of each."""
+SILENT, SILENCE_MS = 3 * TURN + 4, 8_000
+"""Before this batch, of a leader whose clock is ahead, nobody was in charge for so long."""
 VOTERS = (1, 2, 3)
 TABLES = ("topics", "partitions", "brokers", "configs")
 
 
 def clock(batch: int) -> int:
     """What the leader of this batch reads: the last leader stays for good."""
-    return START_MS + 500 * batch + CLOCKS[min(batch // TURN, len(CLOCKS) - 1)]
+    return START_MS + 500 * batch + SILENCE_MS * (batch >= SILENT) + CLOCKS[min(batch // TURN, len(CLOCKS) - 1)]
 
 
 class Jumping:
@@ -172,6 +174,29 @@ def test_questions_are_asked_at_one_offset_and_say_where_a_time_is_told_twice(
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == len(jumping.valid("topics", "whole", offset))
     assert "give an offset" in err
+
+
+def test_a_clock_that_is_wrong_is_no_silence_and_a_silence_is_told(
+    jumping: Jumping, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metadata_pipeline.session.open_session", lambda *_, **__: Kept(jumping.spark))
+    before, after = jumping.logs["whole"].batches[SILENT - 1 : SILENT + 1]
+
+    def asked(*words: str) -> list[dict[str, Any]]:
+        command = ["ask", "silences", "--cluster", "whole", "--output", str(jumping.lake), "--format", "json", *words]
+        assert cli.main(command) == 0
+        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+        return found
+
+    (told,) = asked()
+    assert (told["offset"], told["seconds"]) == (after.base, SILENCE_MS / 1000 + 0.5)
+    assert told["since"] == time_of(clock(SILENT - 1)).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    assert asked("--since", time_of(clock(SILENT - 1) - 250).isoformat()) == [told]
+    assert asked("--since", time_of(clock(SILENT) + 250).isoformat()) == []
+    shown = json.loads(report(jumping.lake, jumping.spark).numbers.read_text())["clusters"]["whole"]
+    expected = {"offset": after.base, "begin": clock(SILENT - 1), "gap": SILENCE_MS + 500}
+    assert (shown["silences"], shown["silences_in_all"]) == ([expected], 1)
+    assert before.end == after.base
 
 
 def test_an_audit_notes_where_a_clock_went_back_and_nothing_else(jumping: Jumping, run_seed: int) -> None:
