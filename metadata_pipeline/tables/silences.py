@@ -60,7 +60,8 @@ WHERE abs(step) > {longer_than_ms} OR is_last"""
 def steps_of(rows: Iterable[Any]) -> list[Step]:
     """The rows of `steps_sql`."""
     return [
-        Step(row["cluster_id"], row["stretch"], row["offset"], row["epoch"], row["at"], row["step"]) for row in rows
+        Step(row["cluster_id"], row["stretch"], row["offset"], row["epoch"], time_ms=row["at"], step_ms=row["step"])
+        for row in rows
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from hypothesis import given
@@ -50,7 +51,10 @@ def steps(gaps: list[int], wrong: list[int], cluster: str = "c", stretch: int = 
     """Of a log whose records are so far apart, each written by a clock that is so wrong."""
     times = [START + real + error for real, error in zip(accumulate(gaps, initial=0), wrong, strict=True)]
     sizes = [None, *(after - before for before, after in pairwise(times))]
-    return [Step(cluster, stretch, at, 1, time, size) for at, (time, size) in enumerate(zip(times, sizes, strict=True))]
+    return [
+        Step(cluster, stretch, at, 1, time_ms=time, step_ms=size)
+        for at, (time, size) in enumerate(zip(times, sizes, strict=True))
+    ]
 
 
 @st.composite
@@ -98,5 +102,5 @@ def test_a_clock_that_is_ahead_still_is_no_silence_while_it_is_later_than_now() 
 def test_clusters_and_stretches_are_kept_apart() -> None:
     ahead, back = steps([YEAR, 500], [0] * 3, "a"), steps([500, 500], [0, 0, -YEAR], "b")
     assert [(it.cluster, it.lasted_ms) for it in silences([*ahead, *back], 1_000, START + 2 * YEAR)] == [("a", YEAR)]
-    of_another = [Step("a", 1, it.offset + 50, 2, it.time_ms, it.step_ms) for it in back]
+    of_another = [replace(it, cluster="a", stretch=1, offset=it.offset + 50) for it in back]
     assert len(silences([*ahead, *of_another], 1_000, START + 2 * YEAR)) == 1

@@ -21,7 +21,7 @@ NAMES = {"payments": "id-of-payments", "search": "id-of-search"}
 
 
 @pytest.fixture
-def chosen(tmp_path: Path) -> Callable[..., frozenset[str] | None]:
+def chosen(tmp_path: Path) -> Callable[..., set[str] | None]:
     keys = [CopyKey(cluster, -1, "wire") for cluster in (*NAMES.values(), "id-of-files")]
     copies = {key: CopyFacts(key, "wire", None) for key in keys}
     state = LakeState(copies=copies, summaries={"ingest": {"quorums": NAMES}})
@@ -29,15 +29,16 @@ def chosen(tmp_path: Path) -> Callable[..., frozenset[str] | None]:
     quorums = [{"name": name, "bootstrap": "h:1", "labels": {"tier": "one"}} for name in NAMES]
     fleet.write_text(json.dumps({"quorums": quorums}))
 
-    def ask(*words: str) -> frozenset[str] | None:
+    def ask(*words: str) -> set[str] | None:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
-        return asked_by(parser.parse_args(["leaders", "--fleet", str(fleet), *words]), state).clusters
+        found = asked_by(parser.parse_args(["leaders", "--fleet", str(fleet), *words]), state).clusters
+        return None if found is None else set(found)
 
     return ask
 
 
-def test_a_cluster_has_a_name_and_an_id(chosen: Callable[..., frozenset[str] | None]) -> None:
+def test_a_cluster_has_a_name_and_an_id(chosen: Callable[..., set[str] | None]) -> None:
     assert chosen() is None
     assert chosen("--cluster", "payments") == {"id-of-payments"}
     assert chosen("--cluster", "id-of-payments", "--cluster", "id-of-files") == {"id-of-payments", "id-of-files"}
