@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.combined import COUNTS
 from kraft_operator.plugin.strimzi_parts import NotConvertible, Object, volumes_of
 
 MOST_IDS: Final = 100
@@ -143,13 +144,13 @@ def _problems(found: Running, kafka: Object) -> Iterator[str]:
     for pool in found.pools.values():
         if set(pool.roles) not in ROLES:
             yield f"give the KafkaNodePool {pool.name} with its roles: it says {sorted(pool.roles)}"
-        if pool.roles == {"controller", "broker"}:
-            yield f"split the roles of {pool.name} in Strimzi first: combined nodes cannot be taken over"
         claims = volumes_of(pool.storage)
         if not claims or any(each.get("type") != "persistent-claim" for each in claims):
             yield f"move {pool.name} to storage of type persistent-claim first: other disks go with their pods"
-        if len(claims) > 1:
-            yield f"move {pool.name} to one volume first: nodes with several cannot be taken over"
+        if len(claims) > 1 and "controller" in pool.roles:
+            yield f"move {pool.name} to one volume first: here only nodes that are brokers alone have several"
+        if pool.roles == {"controller", "broker"} and (len(pool.ids) not in COUNTS or len(found.pools) > 1):
+            yield f"split the roles of {pool.name} first: here combined nodes are 1 or 3, and nobody is beside them"
         if "controller" in pool.roles and len(pool.ids) not in (1, 3, 5, 7):
             yield f"scale {pool.name} to 1, 3, 5 or 7 controllers first: it has {len(pool.ids)}"
         if "controller" in pool.roles and "excludedNodeIds" in found.ids(pool.name):

@@ -793,12 +793,13 @@ class World:
         mode = NO_INITIAL_CONTROLLERS if controls(node_set) else ""
         template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
         image = template["spec"]["containers"][0]["image"]
+        waits = any(self.claims[each].unbound for each in (name, *node_set.volumes.values()))
         self.pods[node_id] = LivePod(
             self.fresh("pod"), name, guards=template["spec"]["initContainers"][0]["image"], format_mode=mode,
             revision=node_set.made_of, template=node_set.revision, image=image,
             properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
             sick=image in self.sick_images or is_starved(template),
-            hindrance=UNBOUND if self.claims[name].unbound else hindrance(template, node_id, frozenset(self.private)),
+            hindrance=UNBOUND if waits else hindrance(template, node_id, frozenset(self.private)),
         )  # fmt: skip
         for volume, claim in node_set.volumes.items():
             self.pods[node_id].further[volume] = LivePod(self.pods[node_id].uid, claim, volume=volume)
@@ -1296,9 +1297,9 @@ class World:
         for claim in (self.claims[name] for name in sorted(self.claims)):
             if claim.further is not None:
                 yield replace(
-                    claim.further, uid=claim.uid, volume=claim.volume, terminating=claim.terminating,
-                    identity=dict(claim.marks), storage_class="standard", requested=claim.requested,
-                    capacity=claim.capacity,
+                    claim.further, uid=claim.uid, volume="" if claim.unbound else claim.volume,
+                    terminating=claim.terminating, identity=dict(claim.marks), storage_class="standard",
+                    requested=claim.requested, capacity=claim.capacity,
                 )  # fmt: skip
 
     def _reported(self, pod: LivePod, what: str) -> Report | None:

@@ -15,6 +15,7 @@ import yaml
 
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.roles import COMBINED
 from kraft_operator.api.spec import BootstrapPolicy, KRaftCluster, LostDisk, VolumePolicy
 from kraft_operator.plugin.main import main
 
@@ -144,6 +145,51 @@ def bound(name: str, **changes: Any) -> Callable[[Documents], None]:
 
 
 ALONE = {"type": "persistent-claim", "size": "1Gi"}
+SEVERAL = {
+    "type": "jbod",
+    "volumes": [{**ALONE, "id": 0}, {**ALONE, "id": 3}, {**ALONE, "id": 2, "kraftMetadata": "shared"}],
+}
+
+
+def test_every_volume_of_a_broker_has_its_claim_and_the_first_one_is_that_of_the_metadata_log(
+    tmp_path: Path, capsys: Tell
+) -> None:
+    found = documents()
+    pool("brokers-hot", storage=SEVERAL)(found)
+    for number in (0, 2, 3):
+        for node_id in (0, 2):
+            claim = copy.deepcopy(one(found, "PersistentVolumeClaim", f"data-shop-brokers-hot-{node_id}"))
+            claim["metadata"]["name"] = f"data-{number}-shop-brokers-hot-{node_id}"
+            claim["spec"]["volumeName"] = f"pv-{number}-of-{node_id}"
+            found.append(claim)
+    cluster, claims, told = taken(tmp_path, capsys, found)
+    assert list(cluster.spec.broker_pools[0].volumes) == ["v0", "v3"]
+    bound = {each["metadata"]["name"]: each for each in claims if each["metadata"]["name"].endswith("brokershot-2-0")}
+    assert {name: each["spec"]["volumeName"] for name, each in bound.items()} == {
+        "data-c-brokershot-2-0": "pv-2-of-2", "data-v0-c-brokershot-2-0": "pv-0-of-2",
+        "data-v3-c-brokershot-2-0": "pv-3-of-2",
+    }  # fmt: skip
+    labels = {name: each["metadata"]["labels"].get(names.LABEL_VOLUME) for name, each in bound.items()}
+    assert list(labels.values()) == [None, "v0", "v3"]
+    where = "claim data-3-shop-brokers-hot-2, /var/lib/kafka/data-3/kafka-log2; volume pv-3-of-2"
+    assert f"#   node 2: pod shop-brokers-hot-2, {where} for claim data-v3-c-brokershot-2-0" in told
+
+
+def dual(found: Documents) -> None:
+    """No pool but that of the controllers, which are brokers, too."""
+    found.remove(one(found, "KafkaNodePool", "brokers-hot"))
+    pool("ctl", roles=["controller", "broker"])(found)
+
+
+def test_nodes_of_both_roles_go_on_as_combined_nodes(tmp_path: Path, capsys: Tell) -> None:
+    found = documents()
+    dual(found)
+    cluster, claims, told = taken(tmp_path, capsys, found)
+    (group,) = cluster.spec.groups
+    assert (group.roles, group.node_ids) == (COMBINED, (3, 4, 5))
+    assert [each["metadata"]["name"] for each in claims] == [f"data-c-controller-{each}-0" for each in (3, 4, 5)]
+    assert {each["metadata"]["labels"][names.LABEL_ROLE] for each in claims} == {COMBINED.label}
+    assert [line.split()[2] for line in told.splitlines() if line.startswith("#   node ")] == ["3:", "4:", "5:"]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +200,8 @@ ALONE = {"type": "persistent-claim", "size": "1Gi"}
         (pool("ctl", replicas=5), "wait until Strimzi has scaled ctl: it asks for 5 nodes, and has 3"),
         (bound("data-1-shop-ctl-4", volumeName=None), "give the claim data-1-shop-ctl-4, bound, .*get pvc -l"),
         (pool("ctl", storage={"type": "ephemeral"}), "move ctl to storage of type persistent-claim first"),
+        (pool("ctl", storage=SEVERAL), "move ctl to one volume first"),
+        (pool("ctl", roles=["controller", "broker"]), "split the roles of ctl first: .* nobody is beside them"),
         (pool("ctl", roles=["broker"]), "none with the role controller is there"),
         (pool("brokers-hot", roles=["controller"]), "scale brokers-hot to 1, 3, 5 or 7 controllers first: it has 2"),
         (status("KafkaNodePool", "ctl", nodeIds=[3, 4, 6]), "ids without gaps first: they are 3, 4, 6"),
