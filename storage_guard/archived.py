@@ -27,8 +27,7 @@ from controller_runtime.storage.quorum_state import load_quorum_state
 from controller_runtime.storage.snapshot_batches import parse_snapshot
 from storage_guard.copies import Beyond, CopyReport, State
 from storage_guard.recover import RecoveryRefused
-from storage_guard.survey import NO_NODE, batches, snapshots_of, voters_in, voters_of_snapshots
-from storage_guard.volume import METADATA_LOG
+from storage_guard.survey import METADATA_LOG, NO_NODE, batches, snapshots_of, voters_in, voters_of_snapshots
 
 ARCHIVE_FILE: Final = "archive.json"
 _VERSION: Final = 1

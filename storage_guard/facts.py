@@ -46,6 +46,8 @@ class VolumeFacts:
     marker: Marker | None = None
     log_end: LogEnd | None = None
     """None: the metadata log holds no record."""
+    static_voters: bool = False
+    """The log of a directory that was never sealed tells of no voters: they are in its node's configuration."""
     leftovers: tuple[str, ...] = ()
     """Names in the log directory when there is no meta.properties."""
     strangers: tuple[str, ...] = ()

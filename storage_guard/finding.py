@@ -11,7 +11,7 @@ from typing import Final
 from controller_runtime.storage.filesystem import FileSystem, join
 from controller_runtime.storage.meta_properties import META_PROPERTIES
 from storage_guard.formats import BadFormat
-from storage_guard.volume import METADATA_LOG
+from storage_guard.survey import METADATA_LOG
 
 _DEPTH: Final = 3
 _MAX_FOLDERS: Final = 10_000

@@ -85,6 +85,10 @@ class GuardStep(StrEnum):
     SEAL = "seal"
 
 
+STATIC_VOTERS: Final = "StaticVoters"
+"""`inspect`'s reason for a directory of another operator whose quorum this one could not lead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The state of the volume that a grant was given for; it is void for any other."""

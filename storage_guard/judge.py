@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage_guard.facts import DirectoryIdentity, LedgerFacts, LogEnd, PodFacts, VolumeFacts
-from storage_guard.formats import DiskVerdict, GuardStep, Identity, Marker, MarkerState, Report, Seen
+from storage_guard.formats import STATIC_VOTERS, DiskVerdict, GuardStep, Identity, Marker, MarkerState, Report, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,9 @@ def _with_identity(
         return DiskVerdict.FOREIGN, "DirectoryOfAnother", stale
     if disk.directory_id is None:
         return DiskVerdict.FOREIGN, "NoDirectoryID", "meta.properties has no directory.id: made before Kafka 3.7"
+    if volume.static_voters:
+        problem = "kraft.version is 0, and the voters are in the configuration of the nodes that ran until now"
+        return DiskVerdict.FOREIGN, STATIC_VOTERS, f"{problem}; nothing was changed"
     if marker is not None and (stale := _not_for_us("the marker", marker, pod)):
         return DiskVerdict.FOREIGN, "MarkerOfAnother", stale
     if marker is not None and marker.state is MarkerState.SEALED and marker.directory_id != disk.directory_id:

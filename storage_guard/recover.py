@@ -33,8 +33,8 @@ from controller_runtime.storage.quorum_state import QuorumState, save_quorum_sta
 from controller_runtime.storage.small_files import PARTITION_METADATA
 from storage_guard.copies import CopyReport, State
 from storage_guard.formats import Marker, MarkerState
-from storage_guard.survey import last_voters
-from storage_guard.volume import ASIDE, MARKER, METADATA_LOG, WORK, Volume
+from storage_guard.survey import METADATA_LOG, last_voters
+from storage_guard.volume import ASIDE, MARKER, WORK, Volume
 
 _CHUNK: Final = 1 << 20
 STAND_IN: Final = (1 << 31) - 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from controller_runtime.protocol.control_records import decode_control
 from controller_runtime.protocol.messages.voters_record import VotersRecord
@@ -21,8 +22,8 @@ from controller_runtime.storage.meta_properties import META_PROPERTIES, decode_m
 from controller_runtime.storage.quorum_state import load_quorum_state
 from controller_runtime.storage.snapshot_batches import parse_snapshot
 from storage_guard.copies import CopyReport, State
-from storage_guard.volume import METADATA_LOG
 
+METADATA_LOG: Final = "__cluster_metadata-0"
 _DIGEST_DIGITS = 16
 NO_NODE = -1
 """The node id of an archive: it keeps only what a leader called committed (`metadata_pipeline.archive`)."""

@@ -20,9 +20,9 @@ from controller_runtime.storage.meta_properties import META_PROPERTIES, decode_m
 from controller_runtime.storage.small_files import TEMPORARY, write_atomically
 from storage_guard.facts import DirectoryIdentity, LogEnd, VolumeFacts
 from storage_guard.formats import MAX_JSON_SIZE_BYTES, BadFormat, Marker
+from storage_guard.survey import METADATA_LOG, last_voters
 
 MARKER: Final = "storage-identity.json"
-METADATA_LOG: Final = "__cluster_metadata-0"
 ASIDE: Final = "log.generation-"
 """An old directory that a recovery of the quorum took out of the way."""
 WORK: Final = "log.recovery-"
@@ -55,10 +55,14 @@ class Volume:
         own = self.log_directory.rstrip("/").rpartition("/")[2]
         names = self.filesystem.list_directory(self.log_directory) if own in beside else []
         identity = self._identity() if META_PROPERTIES in names else None
+        marker = self._marker() if MARKER in beside else None
+        log_end = self._log_end() if METADATA_LOG in names else None
+        strange = identity is not None and marker is None and log_end is not None
         return VolumeFacts(
             identity=identity,
-            marker=self._marker() if MARKER in beside else None,
-            log_end=self._log_end() if METADATA_LOG in names else None,
+            marker=marker,
+            log_end=log_end,
+            static_voters=strange and last_voters(self.filesystem, join(self.log_directory, METADATA_LOG)) is None,
             leftovers=() if identity else tuple(name for name in names if name != "lost+found"),
             strangers=tuple(name for name in beside if not _harmless(name) and name != own),
         )

@@ -67,7 +67,7 @@ def left_to_do(found: Running, cluster: KRaftCluster, made: Sequence[Object], gi
     first = cluster.spec.controllers.node_ids[0]
     directory = found.volumes(first)[0].directory
     inside = f"kubectl -n {found.namespace} exec {found.pod(first)} -c kafka -- grep"
-    yield "find out: voters have to be dynamic: this finds a line (none where they are static: upgrade them first):"
+    yield "find out: voters have to be dynamic (kraft.version 1, kafka-features.sh): they are where this finds a line:"
     yield f"""  {inside} '"data_version":1' {directory}/__cluster_metadata-0/quorum-state"""
     if given is None:
         yield f"find out: the directory id of node {first}; give it by --directory-id, nothing is adopted without it:"

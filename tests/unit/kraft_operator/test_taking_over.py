@@ -124,3 +124,17 @@ def test_a_further_volume_that_is_empty_or_of_another_broker_starts_nobody_and_i
     assert (world.formats, lost.facts) == ([], VolumeFacts())
     assert strange.facts.marker is None
     assert known(world)[100, ""] == directories[100, ""], "its other disk keeps what it is"
+
+
+def test_a_quorum_with_static_voters_is_refused_with_its_first_node_and_nothing_is_written() -> None:
+    world, _ = laid_out_by_another()
+    for claim in world.claims.values():
+        disk = world.disks[claim.volume]
+        disk.facts = replace(disk.facts, static_voters=True)
+    before = {name: disk.facts for name, disk in world.disks.items()}
+    bind(world, 0)
+    (told,) = (each for each in world.plan().findings if each.reason == "StaticVoters")
+    assert told.stalled
+    assert told.message.startswith("c-controller-0-0: give the volume back to its old claim")
+    assert not any(pod.runs for pod in world.pods.values())
+    assert ({name: disk.facts for name, disk in world.disks.items()}, world.formats) == (before, [])

@@ -24,8 +24,8 @@ from kraft_operator.plan.disks.claims import token
 from kraft_operator.plan.disks.ephemeral import disk_may_go
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import listed
+from storage_guard.formats import STATIC_VOTERS, Grant, GrantMode, Report, format_argument
 from storage_guard.formats import DiskVerdict as Disk
-from storage_guard.formats import Grant, GrantMode, Report, format_argument
 
 KNOWN: Final = "Known"
 """`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
@@ -299,6 +299,8 @@ def _refusal(asking: _Asking, ledger: Ledger, now: Situation) -> Finding:
         )
         return Finding(Topic.STORAGE, "ForeignVolume", message, asking.pod.name, stalled=True)
     reason, remedy = REFUSED[asking.report.verdict]
+    if asking.report.reason == STATIC_VOTERS:
+        reason, remedy = STATIC_VOTERS, "give the volume back to its old claim, and make the voters dynamic there first"
     return _finding(asking, reason, f"{remedy}: {asking.report.message}")
 
 
