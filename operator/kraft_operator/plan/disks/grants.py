@@ -298,9 +298,10 @@ def _refusal(asking: _Asking, ledger: Ledger, now: Situation) -> Finding:
             f"and node {there} that of node {here}"
         )
         return Finding(Topic.STORAGE, "ForeignVolume", message, asking.pod.name, stalled=True)
-    reason, remedy = REFUSED[asking.report.verdict]
     if asking.report.reason == STATIC_VOTERS:
-        reason, remedy = STATIC_VOTERS, "give the volume back to its old claim, and make the voters dynamic there first"
+        remedy = "give the volume back to its old claim, and make the voters dynamic there first"
+        return _finding(asking, "StaticVoters", f"{remedy}: {asking.report.message}")
+    reason, remedy = REFUSED[asking.report.verdict]
     return _finding(asking, reason, f"{remedy}: {asking.report.message}")
 
 
