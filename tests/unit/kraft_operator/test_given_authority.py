@@ -111,9 +111,15 @@ def test_what_is_no_authority_is_refused_before_anything_is_issued_until_it_is_m
     assert run.condition("Ready")["status"] == "True"
 
 
-def laid_out_by_another(**changes: object) -> tuple[SecureRun, str]:
+COMBINED = {
+    "controllers": {"role": "Combined", "replicas": 3, "nodeIdRange": {"start": 0, "end": 9}},
+    "brokerPools": [],
+}
+
+
+def laid_out_by_another(layout: dict[str, object] | None = None, **changes: object) -> tuple[SecureRun, str]:
     """A secure cluster that runs with an authority of its own, whose disks bear nothing of ours."""
-    before = formed()
+    before = formed(**(layout or {}))
     run = SecureRun(before.api)
     run.calendar = Calendar()
     world = run.world
@@ -218,16 +224,21 @@ def test_a_cluster_that_is_taken_over_denies_what_no_acl_allows_unless_it_asks_f
     assert run.world.formats == []
 
 
-def test_a_transition_ends_when_its_resource_says_so_and_every_node_is_taken_over() -> None:
-    run, _ = laid_out_by_another(**authorization("Transition"))
+@pytest.mark.parametrize(
+    ("layout", "order"), [({}, (0, 1, 100, 101, 2)), (COMBINED, (0, 1, 2))], ids=["apart", "combined"]
+)
+def test_a_transition_ends_when_its_resource_says_so_and_every_node_is_taken_over(
+    layout: dict[str, object], order: tuple[int, ...]
+) -> None:
+    run, _ = laid_out_by_another(layout, **authorization("Transition"))
     given(run, authority())
-    for node_id in (0, 1, 100):
+    for node_id in order[:-2]:
         bind(run, node_id)
     run.api.edit(**authorization("Enforced"))
     passes(run)
     assert run.world.ledger is not None
     assert run.world.ledger.security == "Required/Authorized", "old nodes run still"
-    for node_id in (101, 2):
+    for node_id in order[-2:]:
         bind(run, node_id)
     for _ in range(6):
         passes(run)
