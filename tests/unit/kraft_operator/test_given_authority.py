@@ -117,7 +117,7 @@ COMBINED = {
 }
 
 
-def laid_out_by_another(layout: dict[str, object] | None = None, **changes: object) -> tuple[SecureRun, str]:
+def laid_out_by_another(layout: Any = None, **changes: object) -> tuple[SecureRun, str]:
     """A secure cluster that runs with an authority of its own, whose disks bear nothing of ours."""
     before = formed(**(layout or {}))
     run = SecureRun(before.api)
