@@ -26,12 +26,17 @@ _GROUPS: Final = (_OURS, f"{_OURS}.network", f"{_OURS}.server", "asyncio")
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
+_ESCAPED: Final = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+"""Ends of lines, and what a terminal obeys: names in a message may be a client's choice (log injection)."""
+
+
 class TextFormatter(logging.Formatter):
-    """`[2026-11-21 16:04:05,123] INFO text (logger)`, as Kafka's own layout."""
+    """`[2026-11-21 16:04:05,123] INFO text (logger)`, as Kafka's own layout; one line, but for an exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.created))
-        text = f"[{when},{int(record.msecs):03d}] {record.levelname} {record.getMessage()} ({record.name})"
+        message = record.getMessage().translate(_ESCAPED)
+        text = f"[{when},{int(record.msecs):03d}] {record.levelname} {message} ({record.name})"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 

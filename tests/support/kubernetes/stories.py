@@ -130,6 +130,7 @@ STORIES: Final = (
     Story("test_operator_becomes_secure.py", 190, variant="[one-controller]"),
     Story("test_operator_becomes_secure.py", 420, variant="[runtime]", soak=True),
     Story("test_operator_becomes_secure.py", 700, variant="[apache-kafka]", soak=True),
+    Story("test_operator_recovers_becoming_secure.py", 190),
     Story("test_operator_restore.py", 190),
     Story("test_operator_lost_brokers.py", 400, variant="[apache-kafka]", soak=True),
     Story("test_operator_lost_brokers.py", 400, variant="[runtime]", soak=True),
