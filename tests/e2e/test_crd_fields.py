@@ -33,6 +33,10 @@ FROM_ENVIRONMENT = {
     "num.partitions": "${env:PARTITIONS}",
 }
 """The tool that formats reads the same file, and so needs the same environment."""
+LABELS = {"fieldPath": "metadata.labels"}
+SCRATCH = {
+    "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "300Mi"}},
+}  # fmt: skip
 CONTROLLER, BROKER = PODS = "f-controller-10-0", "f-hot-100-0"
 OVERHEAD = {"cpu": "3m", "memory": "5Mi"}
 """Of the RuntimeClass, named as the namespace: what a pod has of it shows that Kubernetes took the class."""
@@ -82,11 +86,15 @@ def group(image: str, namespace: str, **changes: Any) -> dict[str, Any]:
                 {"name": "keys", "secret": {"secretName": "keys"}},
                 {"name": "identity", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
                 {"name": "shared", "emptyDir": {}},
+                {"name": "facts", "downwardAPI": {"items": [{"path": "labels", "fieldRef": LABELS}]}},
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": SCRATCH}}},
             ],
             "volumeMounts": [
                 {"name": "site", "mountPath": "/opt/site", "readOnly": True},
                 {"name": "keys", "mountPath": "/opt/keys", "readOnly": True},
                 {"name": "shared", "mountPath": "/opt/shared"},
+                {"name": "facts", "mountPath": "/opt/facts", "readOnly": True},
+                {"name": "scratch", "mountPath": "/opt/scratch"},
             ],
             "initContainers": [
                 {
@@ -296,6 +304,22 @@ def test_a_node_has_the_environment_and_the_volumes_that_were_asked_for(story: S
         assert inside(story, name, "kafka", code) == f"north 3 sesame {where}"
         assert inside(story, name, "kafka", read) == "north sesame"
         assert "192.0.2.7\tldap.example.com" in inside(story, name, "kafka", "print(open('/etc/hosts').read())")
+
+
+def test_a_node_is_told_of_its_pod_and_has_a_claim_that_goes_with_it(story: Story) -> None:
+    """downwardAPI and ephemeral: what the operator takes for disks of nodes is not among them."""
+    write = "open('/opt/scratch/note', 'w').write('a'); import os; print(os.stat('/opt/scratch/note').st_gid)"
+    for name in PODS:
+        labels = inside(story, name, "kafka", "print(open('/opt/facts/labels').read())").splitlines()
+        assert {'team="a"', 'kraft.quorate.dev/cluster="f"'} <= set(labels)
+        assert inside(story, name, "kafka", write) == "10003"
+        claim = story.kubernetes.gateway.get(CLAIM, story.namespace, f"{name}-scratch")
+        assert claim["spec"]["resources"] == SCRATCH["resources"]
+        (owner,) = claim["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"]) == ("Pod", pod(story, name)["metadata"]["uid"])
+    known = {each["nodeID"] for each in story.ledger()["nodes"]}
+    assert known == {10, 100}
+    assert story.condition("StorageHealthy")["status"] == "True"
 
 
 def test_a_node_runs_as_the_user_and_in_the_groups_that_were_asked_for(story: Story) -> None:
