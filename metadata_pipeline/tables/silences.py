@@ -47,12 +47,14 @@ class Silence:
 
 
 def steps_sql(longer_than_ms: int, of: str = "true") -> str:
-    """Steps that are longer, forward or back, and the last record of each stretch; of rows that `of` chooses."""
+    """Steps that are longer, forward or back, and the last record of each stretch; of rows that `of` chooses. Those of
+    a metadata transaction that was given up count: they say that somebody was in charge.
+    """
     window = "OVER (PARTITION BY cluster_id, stretch ORDER BY offset)"
     return f"""
 SELECT cluster_id, stretch, offset, epoch, at, step FROM (
   SELECT cluster_id, stretch, offset, epoch, at, at - lag(at) {window} AS step, lead(at) {window} IS NULL AS is_last
-  FROM (SELECT cluster_id, stretch, offset, epoch, unix_millis(timestamp) AS at FROM committed
+  FROM (SELECT cluster_id, stretch, offset, epoch, unix_millis(timestamp) AS at FROM log_records
         WHERE {of} AND timestamp IS NOT NULL))
 WHERE abs(step) > {longer_than_ms} OR is_last"""
 
