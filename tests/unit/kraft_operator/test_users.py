@@ -268,6 +268,24 @@ def test_when_nothing_changes_nothing_is_written() -> None:
     assert run.api.writes == []
 
 
+def test_many_users_at_rest_cost_few_reads_and_no_write() -> None:
+    """Each Secret is read again once in two and a half to five minutes: a thousand users are four to seven reads a
+    second.
+    """
+    run, users = formed(), 40
+    for number in range(users):
+        create(run, f"user-{number}", acls=[READS_ORDERS])
+    settle(run)
+    assert {ready(run, f"user-{number}")["status"] for number in range(users)} == {"True"}
+    run.api.writes.clear()
+    begun, before = run.now, run.api.reads
+    while run.now < begun + 1200:
+        run.tick()
+    assert run.api.writes == []
+    seconds = run.now - begun
+    assert run.api.reads - before <= users * seconds / 150 + 0.1 * seconds
+
+
 def test_a_plaintext_cluster_has_no_users() -> None:
     """Nobody could say who it is: a name would be a promise that is not kept."""
     run = formed(security={"tls": {"mode": "Disabled"}})
