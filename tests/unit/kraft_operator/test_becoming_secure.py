@@ -212,6 +212,20 @@ def test_a_single_controller_corrects_its_entry_when_it_is_elected_again() -> No
     assert run.condition("Ready")["status"] == "True"
 
 
+def test_five_controllers_become_secure_one_after_the_other() -> None:
+    """OPS-07, with five voters: I1 and I2 at every tick, and back from where there is a way back."""
+    five = {"controllers": {**SINGLE["controllers"], "replicas": 5}}
+    run = plaintext(**five)
+    run.api.edit(security=security("Migrating"))
+    assert tuple(watched(run)) == STAGES[: STAGES.index("Replicating") + 1]
+    assert len(run.world.voters) == 5
+    run.api.edit(security=security("Disabled"))
+    assert list(watched(run))[-1] == ""
+    run.api.edit(security=security("Required"))
+    assert tuple(watched(run)) == STAGES[:-1]
+    assert run.condition("Ready")["status"] == "True"
+
+
 def test_the_controllers_stay_as_many_as_they_are_meanwhile() -> None:
     """The voters are frozen: one that came between two stages would be known by one listener only."""
     run = plaintext()

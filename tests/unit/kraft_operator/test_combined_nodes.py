@@ -216,6 +216,7 @@ def test_what_combined_nodes_do_not_go_with_is_refused_by_its_path(changes: dict
 
 
 def test_they_do_not_become_secure_later() -> None:
+    """Of OPS-07 this is refused, with the remedy."""
     migrating = {"security": {"tls": {"mode": "Migrating"}}}
     asked = parse_cluster(resource(**{"controllers": controllers(), "brokerPools": [], **migrating}))
     assert formed_with(asked, "").hindrance.startswith("spec.security.tls.mode: set it to Disabled: combined nodes")
