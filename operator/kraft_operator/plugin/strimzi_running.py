@@ -81,13 +81,15 @@ def running(kafka: Object, pools: Sequence[Object], name: str) -> Running:
     meta = kafka["metadata"]
     old, namespace = str(meta["name"]), str(meta.get("namespace") or "")
     if not namespace:
-        raise NotConvertible(f"give the Kafka as the API server has it: kubectl get kafka {old} -o yaml")
+        raise NotConvertible(
+            f"give the Kafka as the API server has it: kubectl get kafkas.kafka.strimzi.io {old} -o yaml"
+        )
     if name == old:
         why = "ConfigMaps of both would have the same names"
         raise NotConvertible(f"choose another name than {old} for the KRaftCluster: {why}")
     cluster_id = str((kafka.get("status") or {}).get("clusterId") or "")
     if not _UUID.fullmatch(cluster_id):
-        command = f"kubectl -n {namespace} get kafka {old} -o yaml"
+        command = f"kubectl -n {namespace} get kafkas.kafka.strimzi.io {old} -o yaml"
         raise NotConvertible(f"give the Kafka with the clusterId of its status, as the API server has it: {command}")
     authorized = "authorization" in kafka["spec"]["kafka"]
     there = {each.name: each for each in map(_pool, pools) if each.ids}

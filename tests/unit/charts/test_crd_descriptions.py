@@ -52,3 +52,11 @@ def test_the_columns_of_kubectl_get_are_what_a_person_looks_for_first() -> None:
     shown = [each["name"] for each in version["additionalPrinterColumns"] if not each.get("priority")]
     assert shown == ["Ready", "Phase", "Controllers", "Brokers", "Headroom", "Risk", "Waits For", "Age"]
     assert all(each.get("description") for each in version["additionalPrinterColumns"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_category_hides_a_resource_of_another_operator(path: Path) -> None:
+    """kubectl takes a category before a resource of the same name, and Strimzi's users say `kubectl get kafka NAME`."""
+    names = yaml.safe_load(path.read_text())["spec"]["names"]
+    assert "kafka" not in names["categories"]
+    assert "kraft" in names["categories"]

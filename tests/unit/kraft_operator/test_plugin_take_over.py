@@ -195,7 +195,7 @@ def test_nodes_of_both_roles_go_on_as_combined_nodes(tmp_path: Path, capsys: Tel
 @pytest.mark.parametrize(
     ("change", "remedy"),
     [
-        (status("Kafka", "shop"), "kubectl -n kafka get kafka shop -o yaml"),
+        (status("Kafka", "shop"), "kubectl -n kafka get kafkas.kafka.strimzi.io shop -o yaml"),
         (status("KafkaNodePool", "ctl"), "kubectl get kafkanodepool ctl -o yaml"),
         (pool("ctl", replicas=5), "wait until Strimzi has scaled ctl: it asks for 5 nodes, and has 3"),
         (bound("data-1-shop-ctl-4", volumeName=None), "give the claim data-1-shop-ctl-4, bound, .*get pvc -l"),
