@@ -8,8 +8,12 @@ A fleet file is YAML, or JSON:
         cluster-id: 5L6g3nShT-eMCtK--X86sw      # asked for with DescribeCluster when it is not given
         properties: payments.properties         # Kafka's client properties: security.protocol, ssl.*, sasl.*
         labels: {tier: production}              # for questions about some of the fleet
+      - name: search
+        bootstrap: search-0:9093
+        secret: kafka/reader-credentials        # or: the Secret of Kubernetes that holds them (`secret_keys`),
+        secret-key: client.properties           # under this key
 
-Paths are relative to the file. Credentials are in the files that it names, never in it.
+Paths are relative to the file. Credentials are in the files and Secrets that it names, never in it.
 """
 
 from __future__ import annotations
@@ -23,20 +27,25 @@ from typing import Any, Final
 from controller_runtime.configuration.client_security import BadClientSecurity, client_security
 from controller_runtime.configuration.properties import parse_properties
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
+from controller_runtime.security.protocols import SecurityProtocol
 from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.wire.secret_keys import KEY, SecretKey, read_secret
 
-_KEYS: Final = frozenset(("name", "bootstrap", "cluster-id", "properties", "labels"))
+_KEYS: Final = frozenset(("name", "bootstrap", "cluster-id", "properties", "secret", "secret-key", "labels"))
 
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """A living quorum. `properties` is the path of a file of Kafka's client properties, read when it is asked."""
+    """A living quorum. `properties` is the path of a file of Kafka's client properties, `secret` the place of them in
+    Kubernetes; they are read when the quorum is asked.
+    """
 
     name: str
     bootstrap: str
     cluster_id: str | None = None
     properties: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    secret: SecretKey | None = None
 
     def __str__(self) -> str:
         return self.name if self.name == self.bootstrap else f"{self.name} ({self.bootstrap})"
@@ -88,29 +97,61 @@ def _quorum(entry: Any, where: str, beside: Path) -> Quorum:
     if not entry.get("name") or not entry.get("bootstrap"):
         raise PipelineError(f"{where} has no name or no bootstrap", "give both: bootstrap is HOST:PORT,HOST:PORT")
     properties = entry.get("properties")
+    secret = _secret(entry, where)
+    if properties is not None and secret is not None:
+        raise PipelineError(f"{where} names properties and a secret", "keep the one that has its credentials")
     return Quorum(
         entry["name"], entry["bootstrap"], entry.get("cluster-id"),
-        None if properties is None else str(beside / properties), labels=tuple(sorted(labels.items())),
+        None if properties is None else str(beside / properties), labels=tuple(sorted(labels.items())), secret=secret,
     )  # fmt: skip
 
 
+def _secret(entry: dict[str, str], where: str) -> SecretKey | None:
+    named = entry.get("secret")
+    if named is None:
+        if "secret-key" in entry:
+            raise PipelineError(f"{where}: a secret-key without a secret", "name the Secret: secret: NAMESPACE/NAME")
+        return None
+    namespace, slash, name = named.rpartition("/")
+    if not name or (slash and not namespace) or "/" in namespace:
+        raise PipelineError(f"{where}: {named!r} names no Secret", "write secret: NAMESPACE/NAME, or NAME")
+    return SecretKey(name, namespace or None, entry.get("secret-key") or KEY)
+
+
 def security_of(quorum: Quorum) -> ListenerSecurity:
-    """What secures its connections. Raises PipelineError; no message shows a value of the file."""
+    """What secures its connections. Raises PipelineError; no message shows a value of the file or Secret."""
+    if quorum.secret is not None:
+        return _security(quorum, read_secret(quorum.secret), f"{quorum.secret}", trusted=False)
     if quorum.properties is None:
         return PLAINTEXT
     try:
         text = Path(quorum.properties).read_text(encoding="utf-8", errors="surrogateescape")
-        properties = parse_properties(text, quorum.properties)
+    except OSError as error:
+        raise PipelineError(f"{quorum}: {quorum.properties}: {error.strerror}", _REMEDY) from error
+    return _security(quorum, text, quorum.properties, trusted=True)
+
+
+_REMEDY: Final = "mend the client properties that the quorum names"
+
+
+def _security(quorum: Quorum, text: str, source: str, *, trusted: bool) -> ListenerSecurity:
+    """`trusted`: whoever wrote the properties may have files of this machine read."""
+    try:
+        properties = parse_properties(text, source)
         if "config.providers" in properties:
+            if not trusted:
+                raise BadClientSecurity(f"{source}: config.providers are for files, not for a Secret")
             from controller_runtime.configuration.providers import read_providers
 
             properties, _ = read_providers(properties, os.environ).resolve_all(properties)
         settings = {one.name: one.value.strip() for one in properties.values()}
+        if not trusted and settings.get("security.protocol", "").upper() not in SecurityProtocol.__members__:
+            raise BadClientSecurity(f"{source}: it has no security.protocol of Kafka's; is it the right key?")
         if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
             return PLAINTEXT
-        return client_security(settings, quorum.properties)
+        return client_security(settings, source)
     except OSError as error:
-        why = f"{quorum.properties}: {error.strerror}"
+        why = f"{source}: {error.strerror}"
     except (BadClientSecurity, ValueError) as error:
         why = str(error)
-    raise PipelineError(f"{quorum}: {why}", "mend the client properties that the quorum names")
+    raise PipelineError(f"{quorum}: {why}", _REMEDY)

@@ -152,6 +152,9 @@ def test_a_log_that_lost_what_was_committed_is_told_and_nothing_of_it_is_committ
         ("quorums: [{name: a, bootstrap: 'h:1'}, {name: a, bootstrap: 'h:2'}]", "several quorums are called a"),
         ("quorums: [{name: a, bootstrap: [h]}]", "not a set of names and texts"),
         ("{", "not YAML in line"),
+        ("quorums: [{name: a, bootstrap: 'h:1', secret: a/b/c}]", "'a/b/c' names no Secret"),
+        ("quorums: [{name: a, bootstrap: 'h:1', secret-key: k}]", "a secret-key without a secret"),
+        ("quorums: [{name: a, bootstrap: 'h:1', secret: n/s, properties: p}]", "names properties and a secret"),
     ],
 )
 def test_a_fleet_file_that_is_wrong_is_told_by_its_place(text: str, told: str, tmp_path: Path) -> None:
