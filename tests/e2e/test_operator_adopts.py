@@ -20,15 +20,27 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
-from kraft_operator.kube import CLAIM, POD, SECRET, VOLUME
+from kraft_operator.kube import CLAIM, POD, SECRET, VOLUME, Kind
 from support.apache_kafka.runbook import blocks
 from support.clients.steady_load import TOPIC, WRITER, SteadyLoad
-from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.cluster import CUSTOM_RESOURCE, Kubernetes
 from support.kubernetes.devcluster import why_not_here
 from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator
 from support.kubernetes.secure_clients import Client, secret
-from support.kubernetes.strimzi_layout import BROKERS, CONTROL, CONTROLLERS, OLD, REPLICATION, Old, is_ready
+from support.kubernetes.strimzi_layout import (
+    BROKERS,
+    CONTROL,
+    CONTROLLERS,
+    KAFKA,
+    NODE_POOL,
+    OLD,
+    REPLICATION,
+    Old,
+    definition,
+    is_ready,
+)
 
 pytestmark = [
     pytest.mark.e2e,
@@ -181,7 +193,9 @@ def as_it_is_written(old: Old, heading: str, folder: Path) -> None:
     folder.mkdir()
     kubectl = folder / "kubectl"
     command = " ".join((*old.kubernetes.kubectl_command, "-n", old.namespace))
-    kubectl.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    ours = f"{sys.executable} -m kraft_operator.plugin.main"
+    plugin = f'if [ "$1" = kraft ]; then shift; exec {ours} "$@"; fi\n'
+    kubectl.write_text(f'#!/bin/sh\n{plugin}exec {command} "$@"\n')
     kubectl.chmod(0o755)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     for block in blocks(PAGE, heading, "sh"):
@@ -204,24 +218,9 @@ def given_and_refused(old: Old, story: Story, folder: Path) -> None:
     assert secret(story, "c-ca-cert", "ca.crt") == old.authority.certificate
 
 
-def security(old: Old) -> dict[str, Any]:
-    if not old.tls:
-        return {"tls": {"mode": "Disabled"}}
-    clients = {} if old.authorized else {"mode": "Transition"}
-    return {
-        "tls": {"mode": "Required"},
-        "authorization": {**clients, "superUsers": [f"User:CN={OLD}-kafka,O=io.strimzi"]},
-    }
-
-
-def listeners(old: Old) -> dict[str, Any]:
-    login = {"authentication": {"type": "Scram" if old.authorized else "None"}} if old.tls else {}
-    return {"controller": [CONTROL], "broker": [REPLICATION, {**old.clients, **login}]}
-
-
-def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
-    old: Old, story: Story, running: OperatorProcess, load: SteadyLoad, volumes: dict[int, str], tmp_path: Path
-) -> None:
+def by_hand(old: Old, volumes: dict[int, str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The claims, and what is changed of the resource: of nodes that speak plaintext, which Strimzi's never do."""
+    claims = []
     for node_id, volume in volumes.items():
         role, pool = ("controller", "controller") if node_id in CONTROLLERS else ("broker", "b")
         labels = {"cluster": "c", "role": role, "pool": pool, "node-id": str(node_id)}
@@ -230,11 +229,47 @@ def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
         if node_id == 0:
             meta["annotations"] = {f"{OURS}/{key}": value for key, value in marks.items()}
         asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": volume}
-        old.gateway.create(CLAIM, old.namespace, {"metadata": meta, "spec": asked})
-    story.apply(
-        clusterID=old.cluster_id, bootstrap={"policy": "AdoptOnly"}, endpoints=listeners(old), security=security(old),
-        networkPolicy={"mode": "Off"}, recoveryPolicy={"lostDisk": "Report"},
-    )  # fmt: skip
+        claims.append({"metadata": meta, "spec": asked})
+    return claims, {
+        "clusterID": old.cluster_id, "bootstrap": {"policy": "AdoptOnly"}, "networkPolicy": {"mode": "Off"},
+        "endpoints": {"controller": [CONTROL], "broker": [REPLICATION, old.clients]},
+        "security": {"tls": {"mode": "Disabled"}}, "recoveryPolicy": {"lostDisk": "Report"},
+    }  # fmt: skip
+
+
+def converted(old: Old, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The same as the page's commands make them of what Strimzi has on the API server."""
+    for kind in (KAFKA, NODE_POOL):
+        old.gateway.apply(CUSTOM_RESOURCE, definition(kind))
+    for kind, body in old.resources():
+        eventually(f"a {kind.kind} is taken", partial(created, old, kind, body))
+    as_it_is_written(old, "The claims and the resource", folder)
+    text = (folder / "takeover.yaml").read_text()
+    assert "# find out: the directory id" not in text
+    *claims, resource = yaml.safe_load_all(text)
+    assert (resource["metadata"]["name"], resource["metadata"]["namespace"]) == ("c", old.namespace)
+    return claims, resource["spec"]
+
+
+def created(old: Old, kind: Kind, body: dict[str, Any]) -> bool:
+    name = body["metadata"]["name"]
+    return bool(old.gateway.find(kind, old.namespace, name) or old.gateway.create(kind, old.namespace, body))
+
+
+def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
+    old: Old, story: Story, running: OperatorProcess, load: SteadyLoad, volumes: dict[int, str], tmp_path: Path
+) -> None:
+    claims, spec = converted(old, tmp_path / "resource") if old.tls else by_hand(old, volumes)
+    assert {each["metadata"]["name"]: each["spec"]["volumeName"] for each in claims} == {
+        new_claim(node_id): volume for node_id, volume in volumes.items()
+    }
+    for claim in claims:
+        old.gateway.create(CLAIM, old.namespace, claim)
+    if old.tls:
+        story.spec = spec
+        story.apply()
+    else:
+        story.apply(**spec)
     eventually("the operator knows the first disk", lambda: story.directories() == {0: old.directories[0]})
     assert story.ledger()["doubted"] == [1, 2, 100, 101]
     if old.tls:
@@ -278,6 +313,37 @@ def test_the_last_controller_is_taken_and_nothing_is_lost(
         assert story.condition("Secure")["status"] == ("True" if old.authorized else "False")
     story.apply(networkPolicy=None, recoveryPolicy=None)
     story.await_ready()
+    load.goes_on()
+
+
+def test_the_old_nodes_have_no_rights_any_more_and_what_no_acl_allows_is_denied(
+    old: Old, story: Story, running: OperatorProcess, tools: Tools, load: SteadyLoad, tmp_path: Path
+) -> None:
+    if not old.tls:
+        pytest.skip("nobody says who he is")
+    own = f"{new_host(old, BROKERS[0])}:9091"
+    assert TOPIC in tools.run("topics", own, "--list"), "an old node's certificate still is a super user's"
+    if not old.authorized:
+        anybody = ("--allow-principal", "User:ANONYMOUS", "--operation", "All", "--topic", TOPIC, "--group", "all")
+        tools.run("acls", own, "--add", *anybody)
+    before = {name: each["metadata"]["uid"] for name, each in story.pods().items()}
+    story.apply(security={"tls": {"mode": "Required"}, "authorization": {"mode": "Enforced"}})
+
+    def all_anew() -> bool:
+        return {name: each["metadata"]["uid"] for name, each in story.pods().items()}.items().isdisjoint(before.items())
+
+    eventually("every pod is restarted", all_anew, 600)
+    story.await_ready()
+    assert story.condition("Secure")["status"] == "True"
+    assert story.ledger()["security"] == "Required"
+    load.goes_on()
+    with pytest.raises(AssertionError, match=r"[Aa]uthoriz"):
+        tools.run("acls", own, "--list")
+    ours = Client(story, tmp_path)
+    assert "User:" in ours.run("acls", ours.as_operator(), "--bootstrap-server", own, "--list")
+
+
+def test_whatever_was_acknowledged_is_there(old: Old, story: Story, load: SteadyLoad) -> None:
     load.goes_on()
     load.stop()
     acknowledged = load.acknowledged()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from controller_runtime.identifiers import Uuid
 from kraft_operator.kube import CLAIM, CONFIG_MAP, POD, SECRET, SERVICE, Kind
-from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.cluster import CUSTOM_RESOURCE, Kubernetes
 from support.kubernetes.operator_process import eventually
 from support.security import strimzi_certificates
 
@@ -21,7 +21,23 @@ BROKERS: Final = (100, 101)
 OLD: Final = "old"
 CONTROL: Final = {"name": "CONTROLPLANE-9090", "port": 9090}
 REPLICATION: Final = {"name": "REPLICATION-9091", "port": 9091}
+LABELS: Final = {"strimzi.io/cluster": OLD}
+KAFKA: Final = Kind("Kafka", "kafka.strimzi.io/v1beta2", "kafkas")
+NODE_POOL: Final = Kind("KafkaNodePool", "kafka.strimzi.io/v1beta2", "kafkanodepools")
 SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+
+def definition(kind: Kind) -> dict[str, Any]:
+    """Of Strimzi's resources: any object of this kind will do."""
+    group, _, version = kind.api.partition("/")
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    named = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower()}
+    spec = {"group": group, "names": named, "scope": "Namespaced", "versions": [served]}
+    return {
+        "apiVersion": CUSTOM_RESOURCE.api, "kind": CUSTOM_RESOURCE.kind,
+        "metadata": {"name": f"{kind.plural}.{group}"}, "spec": spec,
+    }  # fmt: skip
 
 
 class Old:
@@ -95,7 +111,7 @@ class Old:
         return found
 
     def start(self) -> None:
-        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"strimzi.io/cluster": OLD}}
+        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": LABELS}
         ports = [{"name": f"tcp-{port}", "port": port} for port in (9090, 9091, self.clients["port"])]
         meta = {"name": f"{OLD}-kafka-brokers", "namespace": self.namespace}
         self.gateway.create(SERVICE, self.namespace, {"metadata": meta, "spec": {**spec, "ports": ports}})
@@ -111,9 +127,28 @@ class Old:
             body = {"metadata": {"name": self.name(node_id)}, "data": text}
             self.gateway.create(CONFIG_MAP, self.namespace, body)
             asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-            self.gateway.create(CLAIM, self.namespace, {"metadata": {"name": self.claim(node_id)}, "spec": asked})
+            claim = {"metadata": {"name": self.claim(node_id), "labels": LABELS}, "spec": asked}
+            self.gateway.create(CLAIM, self.namespace, claim)
             self.gateway.create(POD, self.namespace, self.pod(node_id))
         eventually("the old cluster runs", lambda: all(self.ready(each) for each in (*CONTROLLERS, *BROKERS)))
+
+    def resources(self) -> list[tuple[Kind, dict[str, Any]]]:
+        """What Strimzi's operator would have made this cluster of, with the status that it writes."""
+        tls = {"type": "internal", "tls": self.tls}
+        login = {"authentication": {"type": "scram-sha-512"}} if self.authorized else {}
+        listener = {"name": "tls" if self.tls else "plain", "port": self.clients["port"], **tls, **login}
+        kafka: dict[str, Any] = {"version": "4.1.0", "image": self.image, "listeners": [listener]}
+        if self.authorized:
+            others = [each.removeprefix("User:") for each in self.super_users()[1:]]
+            kafka["authorization"] = {"type": "simple", "superUsers": others}
+        status: dict[str, Any] = {"clusterId": self.cluster_id}
+        found = [(KAFKA, _body(KAFKA, {"name": OLD}, {"kafka": kafka}, status))]
+        for name, role, ids in (("ctl", "controller", CONTROLLERS), ("b", "broker", BROKERS)):
+            volume = {"id": 0, "type": "persistent-claim", "size": "1Gi", "kraftMetadata": "shared"}
+            spec = {"replicas": len(ids), "roles": [role], "storage": {"type": "jbod", "volumes": [volume]}}
+            meta = {"name": name, "labels": LABELS}
+            found.append((NODE_POOL, _body(NODE_POOL, meta, spec, {"nodeIds": list(ids)})))
+        return found
 
     def secret(self, name: str, held: dict[str, str]) -> None:
         data = {key: b64encode(text.encode()).decode() for key, text in held.items()}
@@ -127,7 +162,7 @@ class Old:
         ready = {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 3}
         container = self.container("kafka", ["/opt/kafka/bin/kafka-server-start.sh", "/config/server.properties"])
         return {
-            "metadata": {"name": self.name(node_id), "labels": {"strimzi.io/cluster": OLD}},
+            "metadata": {"name": self.name(node_id), "labels": LABELS},
             "spec": {
                 **self.bare(node_id),
                 "hostname": self.name(node_id),
@@ -199,6 +234,10 @@ class Old:
 
         eventually("the directory has its new name", done)
         self.gone(name)
+
+
+def _body(kind: Kind, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": kind.api, "kind": kind.kind, "metadata": meta, "spec": spec, "status": status}
 
 
 def is_ready(pod: dict[str, Any]) -> bool:
