@@ -3,8 +3,8 @@
 Apache Kafka's nodes in pods of no StatefulSet, laid out as Strimzi's are (`support/kubernetes/strimzi_layout.py`). What
 `docs/operations/adopt-from-strimzi.md` tells a person to do is done here, in its order: two controllers, the brokers,
 the last controller. Node ids, directory ids and volumes stay. Three clusters: `plaintext`; `tls`, mutual between nodes
-by Strimzi's authority, with a listener for clients that encrypts; `authorized`, where besides nothing is allowed that
-no ACL allows, and clients log in by password.
+by Strimzi's authority, with a listener for clients that encrypts, and two volumes of each broker; `authorized`, where
+besides nothing is allowed that no ACL allows, and clients log in by password.
 """
 
 from __future__ import annotations
@@ -50,15 +50,18 @@ pytestmark = [
 ]
 OURS: Final = "kraft.quorate.dev"
 PAGE: Final = "adopt-from-strimzi.md"
+Volumes = dict[tuple[int, int], str]
+"""Of each node's disks, by Strimzi's number: the volume."""
 PASSWORD: Final = "of-the-writer"
 
 
-def new_claim(node_id: int) -> str:
-    return f"data-c-{'controller' if node_id in CONTROLLERS else 'b'}-{node_id}-0"
+def new_claim(old: Old, node_id: int, number: int) -> str:
+    further = "" if number == old.numbers(node_id)[0] else f"v{number}-"
+    return f"data-{further}{new_pod(node_id)}"
 
 
 def new_pod(node_id: int) -> str:
-    return new_claim(node_id).removeprefix("data-")
+    return f"c-{'controller' if node_id in CONTROLLERS else 'b'}-{node_id}-0"
 
 
 def new_host(old: Old, node_id: int) -> str:
@@ -71,7 +74,8 @@ def old(
 ) -> Iterator[Old]:
     secure, authorized = request.param != "plaintext", request.param == "authorized"
     with kubernetes.namespace("op-adopts") as namespace:
-        found = Old(kubernetes, namespace, images("apache-kafka"), tls=secure, authorized=authorized)
+        several = request.param == "tls"
+        found = Old(kubernetes, namespace, images("apache-kafka"), tls=secure, authorized=authorized, several=several)
         found.start()
         yield found
 
@@ -153,9 +157,9 @@ def writing(bootstrap: str, file: Path, environment: dict[str, str]) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def volumes(old: Old) -> Iterator[dict[int, str]]:
-    """Of each node: its volume outlives its claim, until the story is over."""
-    found = {each: old.volume(each) for each in (*CONTROLLERS, *BROKERS)}
+def volumes(old: Old) -> Iterator[Volumes]:
+    """They outlive their claims, until the story is over."""
+    found = {(node_id, number): old.volume(node_id, number) for node_id, number in old.disks}
     for name in found.values():
         old.gateway.patch(VOLUME, "", name, {"spec": {"persistentVolumeReclaimPolicy": "Retain"}})
     yield found
@@ -163,14 +167,15 @@ def volumes(old: Old) -> Iterator[dict[int, str]]:
         old.gateway.patch(VOLUME, "", name, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
 
 
-def take(old: Old, volumes: dict[int, str], node_id: int) -> None:
-    """The old pod goes, its directory gets our name, its volume our claim; then the operator starts the node."""
+def take(old: Old, volumes: Volumes, node_id: int) -> None:
+    """The old pod goes, its directories get our name, its volumes our claims; then the operator starts the node."""
     old.gone(old.name(node_id))
     old.rename(node_id)
-    old.gone(old.claim(node_id))
-    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": old.namespace}
-    bound = {**reference, "name": new_claim(node_id), "uid": None, "resourceVersion": None}
-    old.gateway.patch(VOLUME, "", volumes[node_id], {"spec": {"claimRef": bound}})
+    for number in old.numbers(node_id):
+        old.gone(old.claim(node_id, number))
+        reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": old.namespace}
+        bound = {**reference, "name": new_claim(old, node_id, number), "uid": None, "resourceVersion": None}
+        old.gateway.patch(VOLUME, "", volumes[node_id, number], {"spec": {"claimRef": bound}})
     eventually(f"node {node_id} runs", lambda: is_ready(old.gateway.get(POD, old.namespace, new_pod(node_id))))
 
 
@@ -218,14 +223,17 @@ def given_and_refused(old: Old, story: Story, folder: Path) -> None:
     assert secret(story, "c-ca-cert", "ca.crt") == old.authority.certificate
 
 
-def by_hand(old: Old, volumes: dict[int, str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def by_hand(old: Old, volumes: Volumes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The claims, and what is changed of the resource: of nodes that speak plaintext, which Strimzi's never do."""
     claims = []
-    for node_id, volume in volumes.items():
+    for (node_id, number), volume in volumes.items():
         role, pool = ("controller", "controller") if node_id in CONTROLLERS else ("broker", "b")
         labels = {"cluster": "c", "role": role, "pool": pool, "node-id": str(node_id)}
         marks = {"cluster-id": old.cluster_id, "node-id": "0", "directory-id": old.directories[0]}
-        meta = {"name": new_claim(node_id), "labels": {f"{OURS}/{key}": value for key, value in labels.items()}}
+        meta = {
+            "name": new_claim(old, node_id, number),
+            "labels": {f"{OURS}/{key}": value for key, value in labels.items()},
+        }
         if node_id == 0:
             meta["annotations"] = {f"{OURS}/{key}": value for key, value in marks.items()}
         asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": volume}
@@ -257,11 +265,11 @@ def created(old: Old, kind: Kind, body: dict[str, Any]) -> bool:
 
 
 def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
-    old: Old, story: Story, running: OperatorProcess, load: SteadyLoad, volumes: dict[int, str], tmp_path: Path
+    old: Old, story: Story, running: OperatorProcess, load: SteadyLoad, volumes: Volumes, tmp_path: Path
 ) -> None:
     claims, spec = converted(old, tmp_path / "resource") if old.tls else by_hand(old, volumes)
     assert {each["metadata"]["name"]: each["spec"]["volumeName"] for each in claims} == {
-        new_claim(node_id): volume for node_id, volume in volumes.items()
+        new_claim(old, *disk): volume for disk, volume in volumes.items()
     }
     for claim in claims:
         old.gateway.create(CLAIM, old.namespace, claim)
@@ -278,7 +286,7 @@ def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
 
 
 def test_two_controllers_are_taken_one_after_the_other(
-    old: Old, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: dict[int, str]
+    old: Old, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: Volumes
 ) -> None:
     for node_id in (0, 1):
         take(old, volumes, node_id)
@@ -287,7 +295,7 @@ def test_two_controllers_are_taken_one_after_the_other(
 
 
 def test_brokers_are_taken_while_the_other_serves(
-    old: Old, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: dict[int, str]
+    old: Old, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: Volumes
 ) -> None:
     for node_id in BROKERS:
         take(old, volumes, node_id)
@@ -296,15 +304,17 @@ def test_brokers_are_taken_while_the_other_serves(
 
 
 def test_the_last_controller_is_taken_and_nothing_is_lost(
-    old: Old, story: Story, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: dict[int, str]
+    old: Old, story: Story, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: Volumes
 ) -> None:
     take(old, volumes, 2)
     eventually("voter 2 has its new name", lambda: voter_moved(old, tools, 2))
     story.await_ready()
     assert {each: story.directories()[each] for each in CONTROLLERS} == old.directories
     assert story.voters() == {each: (directory, "Live") for each, directory in old.directories.items()}
-    found = {node: old.gateway.get(CLAIM, old.namespace, new_claim(node))["spec"]["volumeName"] for node in volumes}
-    assert found == volumes
+    claims = {disk: old.gateway.get(CLAIM, old.namespace, new_claim(old, *disk)) for disk in volumes}
+    assert {disk: claim["spec"]["volumeName"] for disk, claim in claims.items()} == volumes
+    further = {(each["nodeID"], each["volume"]): each["pvName"] for each in story.ledger().get("volumes", ())}
+    assert further == {(node_id, "v0"): volumes[node_id, 0] for node_id in BROKERS if old.several}
     assert not story.ledger().get("doubted")
     if old.tls:
         assert secret(story, "c-ca", "tls.crt") == old.authority.certificate
@@ -333,8 +343,8 @@ def test_the_old_nodes_have_no_rights_any_more_and_what_no_acl_allows_is_denied(
         return {name: each["metadata"]["uid"] for name, each in story.pods().items()}.items().isdisjoint(before.items())
 
     eventually("every pod is restarted", all_anew, 600)
+    story.await_condition("Secure", "True")
     story.await_ready()
-    assert story.condition("Secure")["status"] == "True"
     assert story.ledger()["security"] == "Required"
     load.goes_on()
     with pytest.raises(AssertionError, match=r"[Aa]uthoriz"):

@@ -43,10 +43,13 @@ def definition(kind: Kind) -> dict[str, Any]:
 class Old:
     """The cluster as it was: pods, claims, one ConfigMap for each node, a headless Service."""
 
-    def __init__(self, kubernetes: Kubernetes, namespace: str, image: str, *, tls: bool, authorized: bool) -> None:
+    def __init__(
+        self, kubernetes: Kubernetes, namespace: str, image: str, *, tls: bool, authorized: bool, several: bool = False
+    ) -> None:
+        """`several`: brokers have two volumes, the second one with the metadata log."""
         self.kubernetes, self.namespace, self.image = kubernetes, namespace, image
         self.gateway = kubernetes.gateway
-        self.tls, self.authorized = tls, authorized
+        self.tls, self.authorized, self.several = tls, authorized, several
         self.cluster_id = str(Uuid(secrets.token_bytes(16)))
         self.directories = {each: str(Uuid(secrets.token_bytes(16))) for each in CONTROLLERS}
         self.authority = strimzi_certificates.authority()
@@ -59,8 +62,16 @@ class Old:
     def name(node_id: int) -> str:
         return f"{OLD}-ctl-{node_id}" if node_id in CONTROLLERS else f"{OLD}-b-{node_id}"
 
-    def claim(self, node_id: int) -> str:
-        return f"data-0-{self.name(node_id)}"
+    def numbers(self, node_id: int) -> tuple[int, ...]:
+        """Of a node's volumes, that of the metadata log first."""
+        return (1, 0) if self.several and node_id in BROKERS else (0,)
+
+    @property
+    def disks(self) -> list[tuple[int, int]]:
+        return [(node_id, number) for node_id in (*CONTROLLERS, *BROKERS) for number in self.numbers(node_id)]
+
+    def claim(self, node_id: int, number: int = 0) -> str:
+        return f"data-{number}-{self.name(node_id)}"
 
     def host(self, node_id: int) -> str:
         return f"{self.name(node_id)}.{OLD}-kafka-brokers.{self.namespace}.svc.cluster.local"
@@ -84,7 +95,8 @@ class Old:
             "listener.security.protocol.map": ",".join(f"{name}:{how}" for name, how in protocols.items()),
             "controller.listener.names": "CONTROLPLANE-9090",
             "controller.quorum.bootstrap.servers": ",".join(f"{self.host(each)}:9090" for each in CONTROLLERS),
-            "log.dirs": f"/var/lib/kafka/data-0/kafka-log{node_id}",
+            "log.dirs": ",".join(directory(node_id, each) for each in sorted(self.numbers(node_id))),
+            "metadata.log.dir": directory(node_id, self.numbers(node_id)[0]),
         }
         if not controls:
             values |= {"inter.broker.listener.name": "REPLICATION-9091", "offsets.topic.replication.factor": "2"}
@@ -127,8 +139,9 @@ class Old:
             body = {"metadata": {"name": self.name(node_id)}, "data": text}
             self.gateway.create(CONFIG_MAP, self.namespace, body)
             asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-            claim = {"metadata": {"name": self.claim(node_id), "labels": LABELS}, "spec": asked}
-            self.gateway.create(CLAIM, self.namespace, claim)
+            for number in self.numbers(node_id):
+                claim = {"metadata": {"name": self.claim(node_id, number), "labels": LABELS}, "spec": asked}
+                self.gateway.create(CLAIM, self.namespace, claim)
             self.gateway.create(POD, self.namespace, self.pod(node_id))
         eventually("the old cluster runs", lambda: all(self.ready(each) for each in (*CONTROLLERS, *BROKERS)))
 
@@ -144,8 +157,11 @@ class Old:
         status: dict[str, Any] = {"clusterId": self.cluster_id}
         found = [(KAFKA, _body(KAFKA, {"name": OLD}, {"kafka": kafka}, status))]
         for name, role, ids in (("ctl", "controller", CONTROLLERS), ("b", "broker", BROKERS)):
-            volume = {"id": 0, "type": "persistent-claim", "size": "1Gi", "kraftMetadata": "shared"}
-            spec = {"replicas": len(ids), "roles": [role], "storage": {"type": "jbod", "volumes": [volume]}}
+            volumes = [
+                {"id": number, "type": "persistent-claim", "size": "1Gi"} for number in sorted(self.numbers(ids[0]))
+            ]
+            volumes[-1]["kraftMetadata"] = "shared"
+            spec = {"replicas": len(ids), "roles": [role], "storage": {"type": "jbod", "volumes": volumes}}
             meta = {"name": name, "labels": LABELS}
             found.append((NODE_POOL, _body(NODE_POOL, meta, spec, {"nodeIds": list(ids)})))
         return found
@@ -160,19 +176,23 @@ class Old:
         tool = ["/opt/kafka/bin/kafka-storage.sh", "format", "--ignore-formatted", "--cluster-id", self.cluster_id]
         port = 9090 if node_id in CONTROLLERS else 9091
         ready = {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 3}
-        container = self.container("kafka", ["/opt/kafka/bin/kafka-server-start.sh", "/config/server.properties"])
+        container = self.container(
+            node_id, "kafka", ["/opt/kafka/bin/kafka-server-start.sh", "/config/server.properties"]
+        )
         return {
             "metadata": {"name": self.name(node_id), "labels": LABELS},
             "spec": {
                 **self.bare(node_id),
                 "hostname": self.name(node_id),
                 "subdomain": f"{OLD}-kafka-brokers",
-                "initContainers": [self.container("format", [*tool, "--config", "/config/server.properties", *first])],
+                "initContainers": [
+                    self.container(node_id, "format", [*tool, "--config", "/config/server.properties", *first])
+                ],
                 "containers": [{**container, "readinessProbe": ready}],
             },
         }
 
-    def container(self, name: str, command: list[str]) -> dict[str, Any]:
+    def container(self, node_id: int, name: str, command: list[str]) -> dict[str, Any]:
         return {
             "name": name,
             "image": self.image,
@@ -180,7 +200,7 @@ class Old:
             "env": [{"name": "LOG_DIR", "value": "/tmp/kafka-logs"}],
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             "volumeMounts": [
-                {"name": "data-0", "mountPath": "/var/lib/kafka/data-0"},
+                *({"name": f"data-{each}", "mountPath": below(each)} for each in self.numbers(node_id)),
                 {"name": "config", "mountPath": "/config"},
                 {"name": "tmp", "mountPath": "/tmp"},
                 *([{"name": "tls", "mountPath": "/tls"}] if self.tls else []),
@@ -195,7 +215,10 @@ class Old:
             "securityContext": {**user, "seccompProfile": {"type": "RuntimeDefault"}},
             "terminationGracePeriodSeconds": 60,
             "volumes": [
-                {"name": "data-0", "persistentVolumeClaim": {"claimName": self.claim(node_id)}},
+                *(
+                    {"name": f"data-{each}", "persistentVolumeClaim": {"claimName": self.claim(node_id, each)}}
+                    for each in self.numbers(node_id)
+                ),
                 {"name": "config", "configMap": {"name": self.name(node_id)}},
                 {"name": "tmp", "emptyDir": {}},
                 *([certificate] if self.tls else []),
@@ -205,8 +228,8 @@ class Old:
     def ready(self, node_id: int) -> bool:
         return is_ready(self.gateway.get(POD, self.namespace, self.name(node_id)))
 
-    def volume(self, node_id: int) -> str:
-        return str(self.gateway.get(CLAIM, self.namespace, self.claim(node_id))["spec"]["volumeName"])
+    def volume(self, node_id: int, number: int) -> str:
+        return str(self.gateway.get(CLAIM, self.namespace, self.claim(node_id, number))["spec"]["volumeName"])
 
     def gone(self, name: str) -> None:
         """A pod or a claim that is deleted, once it is away."""
@@ -220,9 +243,11 @@ class Old:
         return self.gateway.find(kind, self.namespace, name) is None
 
     def rename(self, node_id: int) -> None:
-        """A pod that does nothing but give the directory its new name."""
-        below = "/var/lib/kafka/data-0"
-        mover = self.container("mv", ["/bin/busybox", "mv", f"{below}/kafka-log{node_id}", f"{below}/log"])
+        """A pod that does nothing but give each directory its new name."""
+        moves = " && ".join(
+            f"/bin/busybox mv {directory(node_id, each)} {below(each)}/log" for each in self.numbers(node_id)
+        )
+        mover = self.container(node_id, "mv", ["/bin/sh", "-c", moves])
         name = f"rename-{node_id}"
         body = {"metadata": {"name": name}, "spec": {**self.bare(node_id), "containers": [mover]}}
         body["spec"]["restartPolicy"] = "Never"
@@ -234,6 +259,15 @@ class Old:
 
         eventually("the directory has its new name", done)
         self.gone(name)
+
+
+def below(number: int) -> str:
+    """Where a volume is mounted."""
+    return f"/var/lib/kafka/data-{number}"
+
+
+def directory(node_id: int, number: int) -> str:
+    return f"{below(number)}/kafka-log{node_id}"
 
 
 def _body(kind: Kind, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
