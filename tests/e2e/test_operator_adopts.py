@@ -344,7 +344,7 @@ def test_the_old_nodes_have_no_rights_any_more_and_what_no_acl_allows_is_denied(
 
     eventually("every pod is restarted", all_anew, 600)
     story.await_condition("Secure", "True")
-    story.await_ready()
+    story.await_condition("Ready", "True", seconds=600)  # one more restart of each, if it was a transition
     assert story.ledger()["security"] == "Required"
     load.goes_on()
     with pytest.raises(AssertionError, match=r"[Aa]uthoriz"):
