@@ -304,6 +304,25 @@ def lost_ledgers(said: Said) -> None:
     told(said, world, 12)
 
 
+def static_voters(said: Said) -> None:
+    """A cluster that another operator laid out, whose voters are in its nodes' files."""
+    world = formed()
+    assert world.ledger is not None
+    cluster_id, first = world.ledger.cluster_id, world.ledger.entry(0)
+    assert first is not None
+    world.ledger_data = None
+    for forgotten in (world.pods, world.sets, world.children):
+        forgotten.clear()
+    for claim in world.claims.values():
+        claim.marks.clear()
+        disk = world.disks[claim.volume]
+        disk.facts = replace(disk.facts, marker=None, static_voters=True)
+    marks = {"cluster-id": cluster_id, "node-id": "0", "directory-id": str(first.directory_id)}
+    world.claims["data-c-controller-0-0"].marks.update(marks)
+    world.edit(clusterID=cluster_id, bootstrap={"policy": "AdoptOnly"})
+    told(said, world, 20)
+
+
 def claims_made_anew(said: Said) -> None:
     world = formed()
     world.terminate(1)
@@ -607,7 +626,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
     for each in (
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
-        volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
+        volumes, lost_ledgers, static_voters, claims_made_anew, backups, clients_outside,
         blocked_versions, archives, archive_copies, audits, from_archives, a_refusal, waits_of_pods,
         pods_that_are_refused, quorums,
         outside_the_plan,
