@@ -167,10 +167,10 @@ class _Sessions:
 
             close_session(self._spark)
 
-    def open(self, *, small: bool = False) -> Any:
+    def open(self, *, small: bool = False, brief: bool = False) -> Any:
         from metadata_pipeline.session import open_session
 
-        self._spark = open_session(self._master, self._conf, small=small)
+        self._spark = open_session(self._master, self._conf, small=small, brief=brief)
         return self._spark
 
 
@@ -208,14 +208,14 @@ def _run(options: argparse.Namespace) -> int:
     from metadata_pipeline.audit.summary import write_summary
     from metadata_pipeline.jobs.ingest import lake_state
     from metadata_pipeline.jobs.run import run
-    from metadata_pipeline.jobs.size import is_small_fleet
+    from metadata_pipeline.jobs.size import size_of_fleet
 
     quorums = quorums_of(options)
     with _Sessions(options) as sessions:
-        small = is_small_fleet(options.paths, lake_state(options.output))
+        size = size_of_fleet(options.paths, lake_state(options.output))
         done = run(
-            options.paths, options.output, lambda: sessions.open(small=small), options.page, options.title,
-            quorums=quorums, bytes_per_second=options.rate_limit,
+            options.paths, options.output, lambda: sessions.open(small=size.small, brief=size.brief), options.page,
+            options.title, quorums=quorums, bytes_per_second=options.rate_limit,
         )  # fmt: skip
     _tell_ingested(options, done.ingested)
     _tell_built(done.built)

@@ -88,8 +88,10 @@ _ENDS_S: Final = 120.0
 """How long a JVM may take to leave them."""
 
 
-def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> dict[str, str]:
-    """Spark's configuration: what a lake needs, under what the caller says. `small`: for a lake of few records."""
+def settings(master: str, conf: Mapping[str, str], *, small: bool = False, brief: bool = False) -> dict[str, str]:
+    """Spark's configuration: what a lake needs, under what the caller says. `small`: for a lake of few records;
+    `brief`: for a JVM that lives for a minute or two.
+    """
     ours = {
         "spark.app.name": "kraft-pipeline",
         "spark.ui.enabled": "false",
@@ -103,7 +105,7 @@ def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> di
     if master.startswith("local"):
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g"}
         ours["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
-        if small:
+        if small or brief:
             ours[_OPTIONS] += f" {QUICK}"
     return ours | (SMALL if small else {}) | dict(conf)
 
@@ -119,7 +121,9 @@ def named_settings(given: Sequence[str]) -> dict[str, str]:
     return conf
 
 
-def open_session(master: str | None = None, conf: Mapping[str, str] | None = None, *, small: bool = False) -> Session:
+def open_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, small: bool = False, brief: bool = False
+) -> Session:
     """A session on `master`: `local[*]` when none is given, `sc://...` is a Spark Connect server, which needs no Java
     here.
 
@@ -142,8 +146,8 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     master = master or LOCAL
-    given = settings(master, conf or {}, small=small)
-    if small and master.startswith("local") and _OPTIONS not in (conf or {}):
+    given = settings(master, conf or {}, small=small, brief=brief)
+    if (small or brief) and master.startswith("local") and _OPTIONS not in (conf or {}):
         given |= _with_classes(given[_OPTIONS], home)
     spark = _configured(builder.master(master), given).getOrCreate()
     return spark if small else _with_source(spark)

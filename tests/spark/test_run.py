@@ -38,8 +38,8 @@ def test_a_run_makes_what_the_four_jobs_make_one_by_one(
 ) -> None:
     asked: list[bool] = []
 
-    def opened(*_: Any, small: bool) -> Any:
-        asked.append(small)
+    def opened(*_: Any, small: bool, brief: bool) -> Any:
+        asked.extend((small, brief))
         return Kept(everything.spark)
 
     monkeypatch.setattr("metadata_pipeline.session.open_session", opened)
@@ -49,7 +49,7 @@ def test_a_run_makes_what_the_four_jobs_make_one_by_one(
     line = tmp_path / "line"
     assert cli.main(["run", str(GOLDEN / "cluster"), "--output", str(lake), "--summary", str(line)]) == 0
     said = capsys.readouterr()
-    assert asked == [True], "one session, made for few records"
+    assert asked == [True, True], "one session, made for few records"
     assert f"{GOLDEN_CLUSTER}: committed up to offset 1266" in said.out
     assert "2 findings, 0 of them errors" in said.err
     assert [part.split()[0] for part in said.err.splitlines()[-1].removeprefix("seconds: ").split(", ")] == [
