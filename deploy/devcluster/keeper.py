@@ -24,8 +24,8 @@ from deploy.devcluster import cgroups, namespaces
 from deploy.devcluster.components import Component, Phase, components, search_path
 from deploy.devcluster.instance import Instance, Node
 
-API_PATIENCE_SECONDS = 90
-NODES_PATIENCE_SECONDS = 90
+API_PATIENCE_SECONDS = 240
+NODES_PATIENCE_SECONDS = 240
 RESTART_DELAY_SECONDS = 1.0
 KEEP_INTERVAL_SECONDS = 0.3
 
