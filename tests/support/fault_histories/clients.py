@@ -1,9 +1,4 @@
-"""Who works while things happen, all of librdkafka: one who writes orders into a queue, and bankers who carry them out.
-
-A banker is a member of a group that reads the queue. A transaction of his takes from one account and gives to another
-what each order says, and commits how far he has read: so each order is carried out once, whatever happens. After an
-error that is not passing he begins anew, as everybody does who follows the books.
-"""
+"""Who writes orders into a queue while things happen, and who reads everything at the end; both of librdkafka."""
 
 from __future__ import annotations
 
@@ -11,22 +6,20 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from support.fault_histories.verdict import Found, amount_of
+from support.fault_histories.verdict import Found
 
 PARTITIONS: Final = 3
 PATIENCE_S: Final = 120.0
-_PATIENT: Final[Mapping[str, int]] = {
+PATIENT: Final[Mapping[str, int]] = {
     "reconnect.backoff.max.ms": 500,
     "socket.timeout.ms": 5_000,
     "log_level": 1,  # that brokers go is no news here
 }
-_TRANSACTION_MS: Final = 8_000
-_AT_ONCE: Final = 50
 _PAUSE_S: Final = 0.01
 
 
@@ -35,7 +28,7 @@ def make_topics(servers: str, *names: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
     for name in names:
         while True:
-            admin = AdminClient({"bootstrap.servers": servers, **_PATIENT})
+            admin = AdminClient({"bootstrap.servers": servers, **PATIENT})
             try:
                 admin.create_topics([NewTopic(name, PARTITIONS, 3)], operation_timeout=20)[name].result(30)
             except KafkaException as error:
@@ -63,7 +56,7 @@ class Writer:
                 "message.timeout.ms": 0,
                 "linger.ms": 2,
                 "request.timeout.ms": 5_000,
-                **_PATIENT,
+                **PATIENT,
             }
         )
         self._stopping = threading.Event()
@@ -77,7 +70,11 @@ class Writer:
                     self._queue, b"%d" % self.sent, partition=self.sent % PARTITIONS, on_delivery=self._delivered
                 )
                 self.sent += 1
-            self._producer.poll(_PAUSE_S)
+            try:
+                self._producer.poll(_PAUSE_S)
+            except KafkaException as fatal:
+                self.failed.append(str(fatal))
+                return
 
     def _delivered(self, error: object, message: Message) -> None:
         if error is None:
@@ -91,77 +88,6 @@ class Writer:
         self._thread.join(PATIENCE_S)
         if left := self._producer.flush(PATIENCE_S):
             self.failed.append(f"{left} orders were neither acknowledged nor refused within {PATIENCE_S:.0f} s")
-
-
-class Banker:
-    def __init__(self, servers: str, queue: str, accounts: str, name: str, protocol: str) -> None:
-        self.begun_anew = 0
-        self.carried_out = 0
-        """As far as he knows."""
-        self._servers, self._queue, self._accounts, self._name = servers, queue, accounts, f"{accounts} {name}"
-        self._protocol = protocol
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            reader = self._reader()
-            try:
-                self._work(reader)
-            except KafkaException:
-                self.begun_anew += 1
-                time.sleep(0.1)
-            finally:
-                reader.close()
-
-    def _reader(self) -> Consumer:
-        settings: dict[str, Any] = {
-            "bootstrap.servers": self._servers,
-            "group.id": self._accounts,
-            "group.protocol": self._protocol,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            **_PATIENT,
-        }
-        if self._protocol == "classic":
-            settings |= {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 1_000}
-        return Consumer(settings)
-
-    def _work(self, reader: Consumer) -> None:
-        writer = Producer(
-            {
-                "bootstrap.servers": self._servers,
-                "transactional.id": self._name,
-                "transaction.timeout.ms": _TRANSACTION_MS,
-                **_PATIENT,
-            }
-        )
-        writer.init_transactions(20)
-        reader.subscribe([self._queue])
-        while not self._stopping.is_set():
-            orders = [each for each in reader.consume(_AT_ONCE, 0.3) if each.error() is None]
-            if orders:
-                self._carry_out(orders, reader, writer)
-
-    def _carry_out(self, orders: list[Message], reader: Consumer, writer: Producer) -> None:
-        writer.begin_transaction()
-        ends: dict[int, int] = {}
-        for order in orders:
-            number, partition = int(order.value() or b""), order.partition() or 0
-            for account, amount in ((number, -amount_of(number)), (number + 1, amount_of(number))):
-                writer.produce(self._accounts, b"%d %d" % (number, amount), partition=account % PARTITIONS)
-            ends[partition] = (order.offset() or 0) + 1
-        read = [TopicPartition(self._queue, partition, end) for partition, end in ends.items()]
-        writer.send_offsets_to_transaction(read, reader.consumer_group_metadata(), 15)
-        writer.commit_transaction(15)
-        self.carried_out += len(orders)
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), f"{self._name} does not end"
 
 
 class Auditor:
@@ -208,7 +134,7 @@ class _Reader:
                 "group.id": "auditors",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
-                **_PATIENT,
+                **PATIENT,
             }
         )
         self._consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])

@@ -152,6 +152,7 @@ class Machines:
     """All of them, formatted and started."""
 
     def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.each: dict[int, Machine] = {}
         run("ip", "link", "add", _BRIDGE, "type", "bridge", "forward_delay", "0")
         run("ip", "address", "add", "10.77.0.1/24", "dev", _BRIDGE)

@@ -10,7 +10,8 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Final
 
-from support.fault_histories.clients import Auditor, Banker, Writer, make_topics
+from support.fault_histories.banker import Banker
+from support.fault_histories.clients import Auditor, Writer, make_topics
 from support.fault_histories.machines import Machines
 from support.fault_histories.plan import Fault, Step, drawn
 from support.fault_histories.verdict import complaints
@@ -26,15 +27,16 @@ class Told:
     seed: int
     steps: tuple[Step, ...]
     orders: int
-    begun_anew: int
-    """How often a banker had to."""
+    replaced: int
+    """Bankers whose client hung."""
     seconds: float
     complaints: list[str]
 
     def __str__(self) -> str:
         steps = ", ".join(map(str, self.steps))
         said = "; ".join(self.complaints) or "nothing is wrong"
-        return f"history {self.seed}: {steps}; {self.orders} orders, {self.seconds:.0f} s: {said}"
+        replaced = f", {self.replaced} bankers replaced" if self.replaced else ""
+        return f"history {self.seed}: {steps}; {self.orders} orders, {self.seconds:.0f} s{replaced}: {said}"
 
 
 def tell(machines: Machines, seed: int) -> Told:
@@ -43,9 +45,13 @@ def tell(machines: Machines, seed: int) -> Told:
     make_topics(servers, queue, accounts)
     with ExitStack() as stack:
         protocol = PROTOCOLS[seed % len(PROTOCOLS)]
-        bankers = [Banker(servers, queue, accounts, name, protocol) for name in ("a", "b")]
+        bankers = [
+            Banker(machines.directory / f"banker-{seed}-{name}.log", servers, queue, accounts, name, protocol)
+            for name in ("a", "b")
+        ]
+        still_there = stack.enter_context(ExitStack())
         for banker in bankers:
-            stack.callback(banker.stop)
+            still_there.callback(banker.stop)
         auditor = Auditor(servers, queue, accounts)
         stack.callback(auditor.close)
         writer = Writer(servers, queue)
@@ -57,13 +63,12 @@ def tell(machines: Machines, seed: int) -> Told:
             machines.mend()
             writer.stop()
         auditor.wait_until_done(len(writer.acknowledged))
-        for banker in bankers:
-            banker.stop()
+        still_there.close()
         found = auditor.all_of_it()
     wrong = [f"the producer failed: {each}" for each in writer.failed[:3]]
     wrong += complaints(writer.acknowledged, found)
-    anew = sum(banker.begun_anew for banker in bankers)
-    return Told(seed, steps, len(writer.acknowledged), anew, time.monotonic() - begun, wrong)
+    replaced = sum(banker.replaced for banker in bankers)
+    return Told(seed, steps, len(writer.acknowledged), replaced, time.monotonic() - begun, wrong)
 
 
 def happen(machines: Machines, steps: Iterable[Step]) -> None:
