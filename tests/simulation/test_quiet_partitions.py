@@ -50,4 +50,4 @@ def test_every_answer_is_the_same(run_seed: int, monkeypatch: pytest.MonkeyPatch
 
     for seed in range(run_seed, run_seed + SEEDS):
         assert told_by(seed, monkeypatch, counted) == told_by(seed, monkeypatch, lambda *_: None), f"Schedule({seed})"
-    assert found > 100 * SEEDS, "something is quiet sometimes"
+    assert found > 10 * SEEDS, "something is quiet sometimes"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from support.operator_model.world import World, pool
@@ -75,7 +75,14 @@ class History:
             world.kubelet()
 
 
+WAITS_FOR_AN_APPROVAL = [
+    ("lose first", 28), ("lose", 0), ("lose", 0), ("add", 20), ("forget", 32), ("lose", 40), ("delete pod", 0),
+]  # fmt: skip
+"""Its pod was nudged, and restarted again and again, while one of its volumes waited for its owner."""
+
+
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 41)), min_size=2, max_size=9))
+@example(WAITS_FOR_AN_APPROVAL)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_directory_is_one_disks_and_nothing_begins_empty(events: list[tuple[str, int]]) -> None:
     history = History()

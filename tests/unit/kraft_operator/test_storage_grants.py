@@ -316,6 +316,10 @@ def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times_
     assert isinstance(journal, WriteLedger)
     assert isinstance(restart, RestartPod)
     assert restart.uid == pod.uid
+    waits = replace(tired, pods=tuple(replace(each, grant_nonce=None) for each in seen.pods))
+    assert not any(isinstance(each, NudgePod | RestartPod) for each in plan(replace(situation, observed=waits)).actions)
+    waits = replace(waits, pods=tuple(replace(each, nudges=0) for each in waits.pods))
+    assert not any(isinstance(each, NudgePod | RestartPod) for each in plan(replace(situation, observed=waits)).actions)
 
 
 def test_an_uncommitted_tail_never_becomes_a_minimum() -> None:

@@ -116,7 +116,7 @@ def nudge_gates(now: Situation) -> Verdict:
         actions=tuple(
             NudgePod(pod.name, pod.uid, pod.nudges + 1, "its gate has not seen yet what was written on the pod")
             for pod in now.observed.pods
-            if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges < MAX_NUDGES
+            if _is_stuck(now, pod) and pod.nudges < MAX_NUDGES
         )
     )
 
@@ -128,11 +128,24 @@ def restart_stuck_gates(now: Situation) -> Verdict:
     for pod in now.observed.pods:
         if pod.node_id in now.guarded or disk_may_go(now, pod) is not None:
             continue
-        if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges >= MAX_NUDGES:
+        if _is_stuck(now, pod) and pod.nudges >= MAX_NUDGES:
             step = JournaledStep(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))
             reason = "its gate did not open for its grant: the volume has changed since it was inspected"
             return Verdict(ledger=now.ledger.with_step(step), actions=(RestartPod(pod.name, pod.uid, step, reason),))
     return NOTHING
+
+
+def _is_stuck(now: Situation, pod: Pod) -> bool:
+    """Its gate has all that it waits for, and has not opened. One that waits for an approval is left alone."""
+    return pod.uid in now.overdue and pod.gate_waits and not pod.terminating and _has_its_grants(pod)
+
+
+def _has_its_grants(pod: Pod) -> bool:
+    if pod.inspect is None:
+        return True
+    places = [(pod.inspect, pod.grant_nonce)]
+    places += [(report, pod.grants.get(volume)) for volume, report in pod.inspect.volumes.items()]
+    return all(report.reason == KNOWN or nonce is not None for report, nonce in places)
 
 
 def _asking(now: Situation) -> tuple[_Asking, ...]:
