@@ -32,7 +32,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from kraft_operator.actions import Action, ApplyChild, DeleteChild, WriteLedger, target
@@ -181,7 +181,8 @@ class Pair:
             case ["pod", node, "stuck" | "overdue" as how]:
                 self.overdue.add(int(node))
                 nudges = 20 if how == "stuck" else 0
-                self.looks.append(lambda seen: of_pod(seen, int(node), lambda pod: replace(pod, nudges=nudges)))
+                told = partial(replace, nudges=nudges, grant_nonce="granted")
+                self.looks.append(lambda seen: of_pod(seen, int(node), told))
             case _:
                 self.looks.append(look(words, self.world))
 
