@@ -2,9 +2,10 @@
 
 Apache Kafka's nodes in pods of no StatefulSet, laid out as Strimzi's are (`support/kubernetes/strimzi_layout.py`). What
 `docs/operations/adopt-from-strimzi.md` tells a person to do is done here, in its order: two controllers, the brokers,
-the last controller. Node ids, directory ids and volumes stay. Three clusters: `plaintext`; `tls`, mutual between nodes
+the last controller. Node ids, directory ids and volumes stay. Four clusters: `plaintext`; `tls`, mutual between nodes
 by Strimzi's authority, with a listener for clients that encrypts, and two volumes of each broker; `authorized`, where
-besides nothing is allowed that no ACL allows, and clients log in by password.
+besides nothing is allowed that no ACL allows, and clients log in by password; `combined`, as `tls`, whose three nodes
+are controllers and brokers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from support.kubernetes.devcluster import why_not_here
 from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator
 from support.kubernetes.secure_clients import Client, secret
 from support.kubernetes.strimzi_layout import (
-    BROKERS,
     CONTROL,
     CONTROLLERS,
     KAFKA,
@@ -68,14 +68,14 @@ def new_host(old: Old, node_id: int) -> str:
     return f"{new_pod(node_id)}.c-nodes.{old.namespace}.svc.cluster.local"
 
 
-@pytest.fixture(scope="module", params=["plaintext", "tls", "authorized"])
+@pytest.fixture(scope="module", params=["plaintext", "tls", "authorized", "combined"])
 def old(
     request: pytest.FixtureRequest, kubernetes: Kubernetes, resource_definition: None, images: Images
 ) -> Iterator[Old]:
     secure, authorized = request.param != "plaintext", request.param == "authorized"
     with kubernetes.namespace("op-adopts") as namespace:
-        several = request.param == "tls"
-        found = Old(kubernetes, namespace, images("apache-kafka"), tls=secure, authorized=authorized, several=several)
+        layout = {"several": request.param == "tls", "combined": request.param == "combined"}
+        found = Old(kubernetes, namespace, images("apache-kafka"), tls=secure, authorized=authorized, **layout)
         found.start()
         yield found
 
@@ -98,7 +98,7 @@ class Tools:
         self.client, self.properties = Client(story, folder), dict[str, str]()
         if old.tls:
             for key in ("keystore.pem", "ca.crt"):
-                (folder / key).write_text(secret(story, old.name(100), key))
+                (folder / key).write_text(secret(story, old.name(old.brokers[0]), key))
             self.properties = {
                 "security.protocol": "SSL",
                 "ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "keystore.pem"),
@@ -118,8 +118,8 @@ def tools(old: Old, story: Story, tmp_path_factory: pytest.TempPathFactory) -> T
 @pytest.fixture(scope="module")
 def load(old: Old, story: Story, tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SteadyLoad]:
     port = old.clients["port"]
-    own = f"{old.host(BROKERS[0])}:9091"
-    tools.run("topics", own, "--create", "--topic", TOPIC, "--replica-assignment", "100:101,101:100")
+    own, (one, other, *_) = f"{old.host(old.brokers[0])}:9091", old.brokers
+    tools.run("topics", own, "--create", "--topic", TOPIC, "--replica-assignment", f"{one}:{other},{other}:{one}")
     settings: dict[str, str] = {}
     if old.tls:
         settings = {"security.protocol": "SSL", "ssl.ca.location": str(tools.client.folder / "ca.crt")}
@@ -136,8 +136,8 @@ def load(old: Old, story: Story, tools: Tools, tmp_path_factory: pytest.TempPath
     file.touch()
     further.write_text(json.dumps(settings))
     environment = {**os.environ, "STEADY_CLIENT": str(further)}
-    to_come = ",".join(f"{new_host(old, each)}:{port}" for each in BROKERS)
-    here = ",".join(f"{old.host(each)}:{port}" for each in BROKERS)
+    to_come = ",".join(f"{new_host(old, each)}:{port}" for each in old.brokers)
+    here = ",".join(f"{old.host(each)}:{port}" for each in old.brokers)
     with writing(f"{here},{to_come}", file, environment) as process:
         found = SteadyLoad(story, process, file, (), to_come, environment)
         found.goes_on()
@@ -187,10 +187,10 @@ def voter_moved(old: Old, tools: Tools, node_id: int) -> bool:
 
 
 def whole(old: Old, tools: Tools, broker: int) -> bool:
-    """Every partition has both replicas in sync."""
+    """Every partition has both replicas in sync, as this broker says."""
     told = tools.run("topics", f"{new_host(old, broker)}:9091", "--describe", "--topic", TOPIC)
     isr = [line.partition("Isr: ")[2].split()[0] for line in told.splitlines() if "Isr: " in line]
-    return len(isr) == 2 and all(set(each.split(",")) == {"100", "101"} for each in isr)
+    return len(isr) == 2 and all(set(each.split(",")) == set(map(str, old.brokers[:2])) for each in isr)
 
 
 def as_it_is_written(old: Old, heading: str, folder: Path) -> None:
@@ -219,7 +219,9 @@ def given_and_refused(old: Old, story: Story, folder: Path) -> None:
     wrong = old.gateway.get(SECRET, old.namespace, "c-ca")
     old.gateway.delete(SECRET, old.namespace, "c-ca", uid=wrong["metadata"]["uid"])
     as_it_is_written(old, "Its certificate authority", folder / "page")
-    eventually("nodes have certificates", lambda: old.gateway.find(SECRET, old.namespace, "c-101-tls") is not None)
+    eventually(
+        "nodes have certificates", lambda: old.gateway.find(SECRET, old.namespace, f"c-{old.nodes[-1]}-tls") is not None
+    )
     assert secret(story, "c-ca-cert", "ca.crt") == old.authority.certificate
 
 
@@ -279,7 +281,7 @@ def test_claims_of_the_volumes_wait_and_nothing_is_formatted(
     else:
         story.apply(**spec)
     eventually("the operator knows the first disk", lambda: story.directories() == {0: old.directories[0]})
-    assert story.ledger()["doubted"] == [1, 2, 100, 101]
+    assert story.ledger()["doubted"] == list(old.nodes[1:])
     if old.tls:
         assert story.ledger()["security"] == ("Required" if old.authorized else "Required/Authorized")
         given_and_refused(old, story, tmp_path)
@@ -291,13 +293,15 @@ def test_two_controllers_are_taken_one_after_the_other(
     for node_id in (0, 1):
         take(old, volumes, node_id)
         eventually(f"voter {node_id} has its new name", partial(voter_moved, old, tools, node_id))
+        if node_id in old.brokers:
+            eventually("its replicas are in sync", partial(whole, old, tools, node_id))
         load.goes_on()
 
 
 def test_brokers_are_taken_while_the_other_serves(
     old: Old, running: OperatorProcess, tools: Tools, load: SteadyLoad, volumes: Volumes
 ) -> None:
-    for node_id in BROKERS:
+    for node_id in sorted(set(old.brokers) - set(CONTROLLERS)):
         take(old, volumes, node_id)
         eventually("its replicas are in sync", partial(whole, old, tools, node_id))
         load.goes_on()
@@ -314,7 +318,7 @@ def test_the_last_controller_is_taken_and_nothing_is_lost(
     claims = {disk: old.gateway.get(CLAIM, old.namespace, new_claim(old, *disk)) for disk in volumes}
     assert {disk: claim["spec"]["volumeName"] for disk, claim in claims.items()} == volumes
     further = {(each["nodeID"], each["volume"]): each["pvName"] for each in story.ledger().get("volumes", ())}
-    assert further == {(node_id, "v0"): volumes[node_id, 0] for node_id in BROKERS if old.several}
+    assert further == {(node_id, "v0"): volumes[node_id, 0] for node_id in old.brokers if old.several}
     assert not story.ledger().get("doubted")
     if old.tls:
         assert secret(story, "c-ca", "tls.crt") == old.authority.certificate
@@ -331,7 +335,7 @@ def test_the_old_nodes_have_no_rights_any_more_and_what_no_acl_allows_is_denied(
 ) -> None:
     if not old.tls:
         pytest.skip("nobody says who he is")
-    own = f"{new_host(old, BROKERS[0])}:9091"
+    own = f"{new_host(old, old.brokers[0])}:9091"
     assert TOPIC in tools.run("topics", own, "--list"), "an old node's certificate still is a super user's"
     if not old.authorized:
         anybody = ("--allow-principal", "User:ANONYMOUS", "--operation", "All", "--topic", TOPIC, "--group", "all")

@@ -149,6 +149,7 @@ STORIES: Final = (
     Story("test_operator_adopts.py", 240, variant="[plaintext]", soak=True),
     Story("test_operator_adopts.py", 240, variant="[tls]", soak=True),
     Story("test_operator_adopts.py", 320, variant="[authorized]", soak=True),
+    Story("test_operator_adopts.py", 240, variant="[combined]", soak=True),
     Story("test_operator_upgrade.py", 110, soak=True),
     Story("test_operator_migrates.py", 130),
     Story("test_operator_migrates.py", 90, "taken_back", soak=True),

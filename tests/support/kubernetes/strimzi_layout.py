@@ -44,12 +44,17 @@ class Old:
     """The cluster as it was: pods, claims, one ConfigMap for each node, a headless Service."""
 
     def __init__(
-        self, kubernetes: Kubernetes, namespace: str, image: str, *, tls: bool, authorized: bool, several: bool = False
-    ) -> None:
-        """`several`: brokers have two volumes, the second one with the metadata log."""
+        self, kubernetes: Kubernetes, namespace: str, image: str, *, tls: bool, authorized: bool, several: bool = False,
+        combined: bool = False,
+    ) -> None:  # fmt: skip
+        """`several`: brokers have two volumes, the second one with the metadata log. `combined`: the controllers are
+        the brokers.
+        """
         self.kubernetes, self.namespace, self.image = kubernetes, namespace, image
         self.gateway = kubernetes.gateway
         self.tls, self.authorized, self.several = tls, authorized, several
+        self.brokers = CONTROLLERS if combined else BROKERS
+        self.nodes = tuple(sorted({*CONTROLLERS, *self.brokers}))
         self.cluster_id = str(Uuid(secrets.token_bytes(16)))
         self.directories = {each: str(Uuid(secrets.token_bytes(16))) for each in CONTROLLERS}
         self.authority = strimzi_certificates.authority()
@@ -68,27 +73,32 @@ class Old:
 
     @property
     def disks(self) -> list[tuple[int, int]]:
-        return [(node_id, number) for node_id in (*CONTROLLERS, *BROKERS) for number in self.numbers(node_id)]
+        return [(node_id, number) for node_id in self.nodes for number in self.numbers(node_id)]
 
     def claim(self, node_id: int, number: int = 0) -> str:
         return f"data-{number}-{self.name(node_id)}"
+
+    def roles(self, node_id: int) -> list[str]:
+        played = (("controller", CONTROLLERS), ("broker", self.brokers))
+        return [role for role, nodes in played if node_id in nodes]
 
     def host(self, node_id: int) -> str:
         return f"{self.name(node_id)}.{OLD}-kafka-brokers.{self.namespace}.svc.cluster.local"
 
     def super_users(self) -> list[str]:
         """Of Strimzi's own, and of its resource (`spec.kafka.authorization.superUsers`), which names our nodes."""
-        ours = [f"c-node-{each}" for each in (*CONTROLLERS, *BROKERS)] + ["c-operator"]
+        ours = [f"c-node-{each}" for each in self.nodes] + ["c-operator"]
         return [f"User:CN={OLD}-kafka,O=io.strimzi", *(f"User:CN={each},OU={self.namespace},O=c" for each in ours)]
 
     def properties(self, node_id: int) -> str:
-        controls, host = node_id in CONTROLLERS, self.host(node_id)
-        served = [CONTROL] if controls else [REPLICATION, self.clients]
+        host, roles = self.host(node_id), self.roles(node_id)
+        served = [CONTROL] if "controller" in roles else []
+        served += [REPLICATION, self.clients] if "broker" in roles else []
         protocols = {each["name"]: "SSL" if self.tls else "PLAINTEXT" for each in (CONTROL, REPLICATION, self.clients)}
         if self.authorized:
             protocols[self.clients["name"]] = "SASL_SSL"
         values = {
-            "process.roles": "controller" if controls else "broker",
+            "process.roles": ",".join(roles),
             "node.id": str(node_id),
             "listeners": ",".join(f"{each['name']}://:{each['port']}" for each in served),
             "advertised.listeners": ",".join(f"{each['name']}://{host}:{each['port']}" for each in served),
@@ -98,7 +108,7 @@ class Old:
             "log.dirs": ",".join(directory(node_id, each) for each in sorted(self.numbers(node_id))),
             "metadata.log.dir": directory(node_id, self.numbers(node_id)[0]),
         }
-        if not controls:
+        if "broker" in roles:
             values |= {"inter.broker.listener.name": "REPLICATION-9091", "offsets.topic.replication.factor": "2"}
         values |= self._secure() if self.tls else {}
         return "".join(f"{key}={value}\n" for key, value in values.items())
@@ -130,7 +140,7 @@ class Old:
         if self.tls:
             self.secret(f"{OLD}-cluster-ca", {"ca.key": self.authority.key})
             self.secret(f"{OLD}-cluster-ca-cert", {"ca.crt": self.authority.certificate})
-        for node_id in (*CONTROLLERS, *BROKERS):
+        for node_id in self.nodes:
             if self.tls:
                 pair = strimzi_certificates.node(self.authority, OLD, [self.host(node_id)])
                 held = {"keystore.pem": pair.key + pair.certificate, "ca.crt": self.authority.certificate}
@@ -143,7 +153,7 @@ class Old:
                 claim = {"metadata": {"name": self.claim(node_id, number), "labels": LABELS}, "spec": asked}
                 self.gateway.create(CLAIM, self.namespace, claim)
             self.gateway.create(POD, self.namespace, self.pod(node_id))
-        eventually("the old cluster runs", lambda: all(self.ready(each) for each in (*CONTROLLERS, *BROKERS)))
+        eventually("the old cluster runs", lambda: all(map(self.ready, self.nodes)))
 
     def resources(self) -> list[tuple[Kind, dict[str, Any]]]:
         """What Strimzi's operator would have made this cluster of, with the status that it writes."""
@@ -156,12 +166,13 @@ class Old:
             kafka["authorization"] = {"type": "simple", "superUsers": others}
         status: dict[str, Any] = {"clusterId": self.cluster_id}
         found = [(KAFKA, _body(KAFKA, {"name": OLD}, {"kafka": kafka}, status))]
-        for name, role, ids in (("ctl", "controller", CONTROLLERS), ("b", "broker", BROKERS)):
+        apart = () if self.brokers == CONTROLLERS else (("b", BROKERS),)
+        for name, ids in (("ctl", CONTROLLERS), *apart):
             volumes = [
                 {"id": number, "type": "persistent-claim", "size": "1Gi"} for number in sorted(self.numbers(ids[0]))
             ]
             volumes[-1]["kraftMetadata"] = "shared"
-            spec = {"replicas": len(ids), "roles": [role], "storage": {"type": "jbod", "volumes": volumes}}
+            spec = {"replicas": len(ids), "roles": self.roles(ids[0]), "storage": {"type": "jbod", "volumes": volumes}}
             meta = {"name": name, "labels": LABELS}
             found.append((NODE_POOL, _body(NODE_POOL, meta, spec, {"nodeIds": list(ids)})))
         return found
@@ -174,7 +185,7 @@ class Old:
         voters = ",".join(f"{each}@{self.host(each)}:9090:{self.directories[each]}" for each in CONTROLLERS)
         first = ["--initial-controllers", voters] if node_id in CONTROLLERS else []
         tool = ["/opt/kafka/bin/kafka-storage.sh", "format", "--ignore-formatted", "--cluster-id", self.cluster_id]
-        port = 9090 if node_id in CONTROLLERS else 9091
+        port = 9091 if node_id in self.brokers else 9090
         ready = {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 3}
         container = self.container(
             node_id, "kafka", ["/opt/kafka/bin/kafka-server-start.sh", "/config/server.properties"]
