@@ -20,6 +20,7 @@ NEEDS: dict[str, dict[str, str]] = {
         "npm": "npm",
         "openssl": "openssl",
         "ip": "iproute2",
+        "iptables": "iptables",
         "chromium": "chromium",
     },
     "demo-pipeline": {"java": "openjdk-17-jre-headless"},
