@@ -73,9 +73,7 @@ def _next(now: Situation, seen: Credentials) -> tuple[Turn | None, str]:
 
 
 def _has_ended(now: Situation, authority: Authority) -> bool:
-    """Then no node takes any certificate of it: there is no quorum to wait for, nobody who could prove anything, and no
-    connection to lose.
-    """
+    """By the operator's clock: then no node takes any certificate of it."""
     return now.date is not None and now.date.timestamp() >= authority.ends
 
 
@@ -83,8 +81,11 @@ def _held(now: Situation, seen: Credentials) -> str:
     """What keeps the next step; empty when nothing does."""
     if others := not_ours(now):
         return f"{called('node', others)} {verb(others, 'has', 'have')} to be taken over first (C0)"
-    ended = seen.authority is not None and _has_ended(now, seen.authority)
-    if now.observed.quorum.state is not QuorumState.AVAILABLE and not ended:
+    # Of an authority that has ended there is no quorum to wait for, nobody who could prove anything, and no connection
+    # to lose. A quorum that is there says that the operator's clock is wrong: then everything is proven as ever.
+    is_there = now.observed.quorum.state is QuorumState.AVAILABLE
+    ended = not is_there and seen.authority is not None and _has_ended(now, seen.authority)
+    if not is_there and not ended:
         return "the quorum has to be available first"
     if seen.published != seen.trusted or any(due(wanted_certificates(now), seen, None)):
         return "what the last step asks for is being written"

@@ -67,3 +67,16 @@ def test_an_authority_that_is_near_its_end_waits_for_the_quorum_as_ever() -> Non
     assert (told_of["status"], told_of["reason"]) == ("True", "AuthorityRotates")
     assert told_of["message"].endswith("the quorum has to be available first")
     assert set(run.world.secrets["c-ca"]["data"]) == {"tls.crt", "tls.key"}
+
+
+def test_a_clock_of_the_operators_that_is_years_ahead_alone_makes_no_step_that_is_not_proven() -> None:
+    """The quorum is there, so its nodes take certificates of the authority still."""
+    run = formed()
+    run.api.read_by(1)
+    run.api.stale.add(1)
+    run.calendar.date += timedelta(days=6 * 365)
+    run.now += 3600.0
+    for _ in range(30):
+        run.tick()
+    assert "nodes 1 were not seen to trust it yet" in run.condition("CertificatesValid")["message"]
+    assert "next.crt" in run.world.secrets["c-ca"]["data"], "the old one signs"
