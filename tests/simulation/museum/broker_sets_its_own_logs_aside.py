@@ -15,7 +15,9 @@ SOURCE = "class of defect: KAFKA-14616, strays are found by an image that is not
 def break_it(patch: pytest.MonkeyPatch) -> None:
     honest = LogDirectory.set_aside_strays
 
-    def set_aside_strays(self: LogDirectory, replicas: Container[PartitionId]) -> list[str]:
-        return honest(self, set())
+    def set_aside_strays(
+        self: LogDirectory, known: Container[PartitionId], old: Container[tuple[str, int]] = ()
+    ) -> list[str]:
+        return honest(self, set(), old)
 
     patch.setattr(LogDirectory, "set_aside_strays", set_aside_strays)
