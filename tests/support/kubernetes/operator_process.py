@@ -89,6 +89,11 @@ class OperatorProcess:
                 os.kill(pid, signal.SIGKILL)
                 self.process.wait(10)
 
+    def cpu_seconds(self) -> float:
+        """Of its process until now."""
+        words = Path(f"/proc/{self.pid()}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def metrics(self) -> dict[str, float]:
         code = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{self.port}/metrics').read().decode())"
         text = subprocess.run(

@@ -127,6 +127,7 @@ STORIES: Final = (
     Story("test_operator_secure.py", 90, "drift_of_a_user"),
     Story("test_operator_secure.py", 120, "another_authority", soak=True),
     Story("test_operator_secure.py", 480, "renewed_below_running_nodes", soak=True),
+    Story("test_operator_many_users.py", 420, soak=True),
     Story("test_operator_becomes_secure.py", 190, variant="[one-controller]"),
     Story("test_operator_becomes_secure.py", 420, variant="[runtime]", soak=True),
     Story("test_operator_becomes_secure.py", 700, variant="[apache-kafka]", soak=True),
