@@ -500,7 +500,7 @@ def test_the_short_name_and_the_columns_are_served(kubernetes: Kubernetes, names
     columns = ["NAME", "READY", "PHASE", "CONTROLLERS", "BROKERS", "HEADROOM", "RISK", "WAITS", "FOR", "AGE"]
     assert header.split() == columns
     assert row.split()[:2] == ["demo", "Unknown"]
-    assert "demo" in kubernetes.kubectl("get", "kafka", "--namespace", namespace)
+    assert "demo" in kubernetes.kubectl("get", "kraft", "--namespace", namespace)
 
 
 def test_no_rule_is_without_a_case_that_breaks_it() -> None:
